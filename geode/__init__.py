@@ -1,0 +1,1 @@
+"""GEODE: a self-hosted chat bot whose runtime decides what may run and when work is done."""

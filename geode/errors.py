@@ -1,0 +1,102 @@
+"""Every error GEODE raises on purpose, in one tree.
+
+GeodeError
+├── ConfigError                 the operator's file or environment is wrong
+├── StoreError
+│   ├── StorageFullError        the disk refused a write; nothing was stored
+│   ├── StorageBusyError        another writer held the database for too long
+│   ├── SchemaMismatchError     the database is newer than this program
+│   ├── StateLockedError        another daemon owns this state
+│   └── StaleEpochError         this worker's lease was taken over
+├── ChannelError
+│   ├── SendRefusedError        the platform will never accept this message
+│   ├── FormatRefusedError      the platform refused the formatting only
+│   ├── SendRateLimitedError    the platform asked us to wait
+│   ├── SendUnknownError        the platform may or may not have accepted it
+│   └── ChannelDownError        the platform could not be reached; nothing was sent
+├── ModelError                  a model call failed; its kinds live in geode/llm/errors.py
+└── ControlError                a command-line verb was refused by the daemon
+"""
+
+from __future__ import annotations
+
+
+class GeodeError(Exception):
+    """Something GEODE recognises went wrong; the message is one sentence for a person."""
+
+
+class ConfigError(GeodeError):
+    """The configuration cannot be used; the message names the file, the key and the fix."""
+
+
+class StoreError(GeodeError):
+    """The store could not do what was asked; nothing of the unit was stored."""
+
+
+class StorageFullError(StoreError):
+    """The disk refused a write; nothing of the unit was stored."""
+
+
+class StorageBusyError(StoreError):
+    """Another writer held the database for longer than the busy time-out."""
+
+
+class SchemaMismatchError(StoreError):
+    """The database was written by a newer GEODE."""
+
+
+class StateLockedError(StoreError):
+    """Another daemon owns this state folder."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(
+            f"{path} is in use by {holder}; stop that daemon first or give this one another GEODE_HOME."
+        )
+        self.holder = holder
+
+
+class StaleEpochError(StoreError):
+    """This worker's lease was taken over; it must stop and write nothing more."""
+
+    def __init__(self, session_id: str, epoch: int) -> None:
+        super().__init__(f"The lease of session {session_id} moved on from epoch {epoch}.")
+        self.session_id = session_id
+        self.epoch = epoch
+
+
+class ChannelError(GeodeError):
+    """A platform call did not give the wanted result."""
+
+
+class SendRefusedError(ChannelError):
+    """The platform refused this message for good; nothing was sent."""
+
+
+class FormatRefusedError(ChannelError):
+    """The platform refused the formatting; the same text may pass as plain text."""
+
+
+class SendRateLimitedError(ChannelError):
+    """The platform asked us to wait; nothing was sent."""
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__(f"The platform asks to wait {retry_after_s:g} s.")
+        self.retry_after_s = retry_after_s
+
+
+class SendUnknownError(ChannelError):
+    """The request left, the answer did not come: the message may or may not be there."""
+
+
+class ChannelDownError(ChannelError):
+    """The platform could not be reached; certainly nothing was sent."""
+
+
+class ModelError(GeodeError):
+    """A model call failed; the kinds are in `geode.llm.errors`, classified once by the adapter."""
+
+    retryable = False
+
+
+class ControlError(GeodeError):
+    """The daemon refused a control verb; the message is the reason."""

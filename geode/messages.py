@@ -1,0 +1,439 @@
+"""The value types that cross rooms: what comes in, what a step is made of, what goes out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NewType, TypeAlias
+
+import orjson
+
+if TYPE_CHECKING:
+    from geode.ports import ModelAdapter
+
+SessionId = NewType("SessionId", str)
+TurnId = NewType("TurnId", str)
+ReceiptId = NewType("ReceiptId", str)
+
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+JsonObject: TypeAlias = "dict[str, JsonValue]"
+
+
+class Mode(StrEnum):
+    """How a session was started: decides who may approve and what is always removed."""
+
+    REPL = "repl"
+    IPC = "ipc"
+    DAEMON = "daemon"
+    SCHEDULER = "scheduler"
+    HEADLESS = "headless"
+
+
+UNATTENDED = frozenset({Mode.DAEMON, Mode.SCHEDULER, Mode.HEADLESS})
+"""Modes in which nobody can approve and a tool must be granted by name."""
+
+
+class SessionState(StrEnum):
+    """Where a session stands; only a claim makes it running."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    AWAITING_APPROVAL = "awaiting_approval"
+    AWAITING_REVIEW = "awaiting_review"
+
+
+class TerminationReason(StrEnum):
+    """Why a turn ended; the first three are the only deliverable stops."""
+
+    NATURAL = "natural"
+    FORCED_TEXT = "forced_text"
+    ACTIONABLE_PARTIAL = "actionable_partial"
+    MAX_ROUNDS = "max_rounds"
+    TIME_BUDGET_EXPIRED = "time_budget_expired"
+    SESSION_TIME_BUDGET_EXPIRED = "session_time_budget_expired"
+    CONTEXT_EXHAUSTED = "context_exhausted"
+    COST_BUDGET_EXCEEDED = "cost_budget_exceeded"
+    BILLING_ERROR = "billing_error"
+    PROVIDER_ERROR = "provider_error"
+    MODEL_REFUSAL = "model_refusal"
+    MODEL_ACTION_REQUIRED = "model_action_required"
+    REPEATED_ERRORS = "repeated_errors"
+    REPEATED_SUCCESS_NO_PROGRESS = "repeated_success_no_progress"
+    INPUT_BLOCKED = "input_blocked"
+    USER_CANCELLED = "user_cancelled"
+    INTERRUPTED = "interrupted"
+    POISONED = "poisoned"
+    EXTERNAL_VERIFICATION_REQUIRED = "external_verification_required"
+    UNKNOWN = "unknown"
+
+
+DELIVERABLE = frozenset(
+    {
+        TerminationReason.NATURAL,
+        TerminationReason.FORCED_TEXT,
+        TerminationReason.ACTIONABLE_PARTIAL,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One conversation's place: exact platform ids as strings, compared by equality only."""
+
+    platform: str
+    workspace: str
+    channel: str
+    thread: str
+    """Empty for a direct message: the whole conversation is one thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A sender as the platform names them; `name` is for display and grants nothing."""
+
+    id: str
+    name: str = ""
+    is_bot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InboundMessage:
+    """One message event of a platform, already parsed; carries no authority by itself."""
+
+    thread: Thread
+    message_id: str
+    order_key: str
+    """Sorts as text in the platform's own order within one thread."""
+    dedupe_key: str
+    sender: Person
+    text: str
+    kind: Literal["message", "edit", "delete"] = "message"
+    is_addressed: bool = False
+    """The agent is mentioned, or the place is a direct message."""
+    is_direct: bool = False
+    has_earlier: bool = False
+    """The message replies in a thread that people used before."""
+    reply_to: str = ""
+    """The message under which an answer belongs when the thread part is empty."""
+    sent_at_us: int = 0
+    """UTC microseconds by the platform's clock."""
+    is_catch_up: bool = False
+    """Read back from the platform's history, not delivered live."""
+
+
+@dataclass(frozen=True, slots=True)
+class ButtonPress:
+    """A person pressed a button of one of our cards."""
+
+    thread: Thread
+    message_id: str
+    presser: Person
+    nonce: str
+    dedupe_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCommand:
+    """A person used a command such as /status; handled before the queue and without the model."""
+
+    thread: Thread
+    sender: Person
+    verb: str
+    argument: str
+    dedupe_key: str
+
+
+Inbound: TypeAlias = InboundMessage | ButtonPress | ChatCommand
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedMessage:
+    """An earlier message of a thread: data with an author, never a request."""
+
+    message_id: str
+    order_key: str
+    sender: Person
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Plain text said by a person or the model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call the model proposed; a proposal is not permission."""
+
+    call_id: str
+    """The provider's id: echoed back, never trusted to be unique."""
+    name: str
+    arguments: JsonObject | None
+    """None when the provider's text is not one JSON object; `raw` then holds it."""
+    raw: str = ""
+    fault: str = ""
+    """Why the arguments could not be read, for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What one call came to: a result, a refusal and an error all look like this."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+
+
+Block: TypeAlias = Text | ToolCall | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One immutable entry of a conversation, in our neutral form.
+
+    `opaque` holds the provider's own bytes of an assistant message (a JSON array of its content
+    blocks, reasoning signatures included): replayed unchanged to that provider, dropped for others.
+    `wire` caches each provider's serialised form, so that a history is serialised once.
+    """
+
+    role: Literal["user", "assistant", "tool"]
+    blocks: tuple[Block, ...]
+    provider: str = ""
+    opaque: bytes = b""
+    wire: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """All text blocks joined by blank lines."""
+        return "\n\n".join(b.text for b in self.blocks if isinstance(b, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of this message, in order."""
+        return tuple(b for b in self.blocks if isinstance(b, ToolCall))
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """The tool results of this message, in order."""
+        return tuple(b for b in self.blocks if isinstance(b, ToolResult))
+
+
+class Effect(StrEnum):
+    """What a tool does to the world, from least to most."""
+
+    READ = "read"
+    MUTATE = "mutate"
+    EXECUTE = "execute"
+    COMMUNICATE = "communicate"
+    ADMINISTRATIVE = "administrative"
+
+
+class DataClass(StrEnum):
+    """Whose data a tool's result may carry."""
+
+    PUBLIC = "public"
+    PERSONAL = "personal"
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyPolicy:
+    """What a tool may do, declared beside the tool: the one source of truth."""
+
+    effect: Effect
+    data_class: DataClass
+    approval: Literal["none", "ask"]
+    modes: frozenset[Mode]
+    """Modes in which the tool may exist at all; no profile and no approver adds one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Who asks: the loop's identity for one call, handed to the executor and the handler."""
+
+    session_id: SessionId
+    turn_id: TurnId
+    step: int
+    position: int
+    epoch: int
+    mode: Mode
+    binding: str
+    """The binding's key; memory belongs to it."""
+    model: str
+    requesters: tuple[str, ...] = ()
+    deadline: float = float("inf")
+    """Monotonic seconds at which the call must have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A handler's plain ending: the call did what it says."""
+
+    text: str
+    names_urls: bool = False
+    """URLs in the text come from the outside world, so a later fetch may follow them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotApplied:
+    """A handler's ending: certainly nothing happened; the reason is for the model."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A handler's ending: the effect happened, and there is an error to tell."""
+
+    error: str
+
+
+Ending: TypeAlias = Done | NotApplied | Applied
+ToolHandler: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[Ending]]
+ResourceStrategy: TypeAlias = Callable[[ToolContext, JsonObject], tuple[str, ...]]
+ReconcileHandler: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[bool | None]]
+"""Reads the world back: True it happened, False it did not, None cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One registered tool: name, JSON Schema 2020-12, policy, handler, resources."""
+
+    name: str
+    description: str
+    schema: JsonObject
+    policy: SafetyPolicy
+    handler: ToolHandler
+    resources: ResourceStrategy | None = None
+    """Lock and receipt keys from the arguments; required for every effect but read."""
+    reconcile: ReconcileHandler | None = None
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class BoundToolPlan:
+    """An immutable snapshot of the tools of one step: what the model sees is what may run."""
+
+    tools: tuple[Tool, ...]
+    generation: int = 0
+    asks: frozenset[str] = frozenset()
+    """Names the profile grants only with an approval."""
+    mode: Mode = Mode.DAEMON
+    removed: Mapping[str, str] = field(default_factory=dict)
+    """Known tools that are not in the plan, each with the id of the rule that took it out."""
+    wire: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+    """Each provider's serialised tool list, built once per plan."""
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Tool]:
+        """The tools by exact name."""
+        return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over everything the model and the executor take from the plan."""
+        rows = [
+            [t.name, t.description, t.schema, t.policy.effect, t.policy.data_class, t.name in self.asks]
+            for t in self.tools
+        ]
+        return hashlib.sha256(orjson.dumps(rows, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPrompt:
+    """The system text in two parts, so that the first can be cached by the provider."""
+
+    stable: str
+    changing: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepSnapshot:
+    """Everything one provider call depends on, fixed before it is made."""
+
+    model: str
+    """The provider's own model id, without the provider part."""
+    adapter: ModelAdapter
+    plan: BoundToolPlan
+    system: SystemPrompt
+    messages: tuple[Message, ...]
+    session_id: SessionId
+    turn_id: TurnId
+    step: int
+    deadline: float
+    """Monotonic seconds; the adapter's retries end before it."""
+    output_tokens_max: int = 8192
+    may_call_tools: bool = True
+    """False in the last permitted round: the model must answer in text."""
+
+
+class StopCause(StrEnum):
+    """Why the provider stopped, in our words; anything unknown is treated as truncated."""
+
+    END = "end"
+    TOOL_USE = "tool_use"
+    MAX_TOKENS = "max_tokens"
+    REFUSAL = "refusal"
+    PAUSE = "pause"
+    CONTEXT_WINDOW = "context_window"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens one or more calls used, as the provider reported them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """One whole answer of a provider."""
+
+    message: Message
+    stop: StopCause
+    usage: Usage
+    model: str
+    cost_micro_usd: int | None = None
+    """None when the catalogue has no price: unknown, not zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundBody:
+    """What one outbox row says, before a channel renders it."""
+
+    markdown: str
+    kind: Literal["progress", "answer", "notice"] = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One platform message of an outbound body; fixed by `plan()` before the first send."""
+
+    payload: JsonObject
+    """The platform's own fields; opaque above the channel."""
+    plain: str
+    """The same content as plain text, for a formatting refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a part goes: the thread, and the message it answers when the thread part is empty."""
+
+    thread: Thread
+    reply_to: str = ""

@@ -7,12 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NewType, TypeAlias
+from typing import Literal, NewType, Protocol, TypeAlias
 
 import orjson
-
-if TYPE_CHECKING:
-    from geode.ports import ModelAdapter
 
 SessionId = NewType("SessionId", str)
 TurnId = NewType("TurnId", str)
@@ -349,6 +346,25 @@ class SystemPrompt:
 
     stable: str
     changing: str
+
+
+class ModelAdapter(Protocol):
+    """One provider's route; errors leave it classified (`geode.llm.errors`)."""
+
+    @property
+    def provider(self) -> str:
+        """The provider's name in the catalogue; keys `Message.opaque` and the wire caches."""
+        ...
+
+    async def acomplete(
+        self, step: StepSnapshot, on_delta: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Make one provider call and return its whole answer.
+
+        Retries classified errors inside the configured limits and never beyond `step.deadline`.
+        `on_delta` receives candidate text as it streams: progress only, never for delivery.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

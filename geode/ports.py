@@ -1,0 +1,214 @@
+"""The seams: what lower rooms need of upper ones, and what a channel must promise."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from geode.messages import (
+    Inbound,
+    OutboundBody,
+    Part,
+    Place,
+    QuotedMessage,
+    Thread,
+)
+
+
+class Clock(Protocol):
+    """Time as an argument, so that a test can own it."""
+
+    def now_us(self) -> int:
+        """UTC microseconds since 1970."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; cancellable."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clock."""
+
+    def now_us(self) -> int:
+        """UTC microseconds since 1970."""
+        return time.time_ns() // 1000
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; cancellable."""
+        await asyncio.sleep(seconds)
+
+
+class Failpoints(Protocol):
+    """Named points just before and after durable writes and outside effects."""
+
+    def hit(self, name: str) -> None:
+        """Called at the point; a crash test dies or stops here, production does nothing."""
+        ...
+
+
+class NoFailpoints:
+    """What production uses."""
+
+    def hit(self, name: str) -> None:
+        """Do nothing."""
+
+
+class Redactor(Protocol):
+    """Takes secrets out of text on its way out."""
+
+    def redact(self, text: str) -> str:
+        """The text with every known secret replaced; idempotent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The event is committed: stored, or known before, or dropped on purpose. Acknowledge it."""
+
+    outcome: Literal["stored", "duplicate", "ignored", "refused", "changed"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpRoot:
+    """A watched place and the last message id stored for it."""
+
+    workspace: str
+    channel: str
+    after: str
+    """The platform's own message id; empty when nothing was stored yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpThread:
+    """A thread active in the last days and the last message id stored for it."""
+
+    thread: Thread
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpPlan:
+    """What a channel reads back after a gap: roots since the cursor, then threads, newest first."""
+
+    roots: tuple[CatchUpRoot, ...] = ()
+    threads: tuple[CatchUpThread, ...] = ()
+
+
+class Intake(Protocol):
+    """The front door: every ingress of every channel goes through `accept`."""
+
+    async def accept(self, event: Inbound) -> Accepted:
+        """Decide and store one event; returns only after the commit.
+
+        Raises `StoreError` when nothing could be stored: the channel must then not acknowledge.
+        """
+        ...
+
+    def mark_catch_up_due(self, channel: str) -> None:
+        """The channel may have missed events (reconnect, failed commit); a catch-up will follow."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelStatus:
+    """A channel's health in words an operator reads."""
+
+    state: Literal["starting", "up", "down", "degraded", "conflict", "stopped"]
+    reason: str = ""
+    since_us: int = 0
+
+
+class Channel(Protocol):
+    """A platform's adapter. Only it knows the platform; it holds no state that matters."""
+
+    @property
+    def name(self) -> str:
+        """The platform's name as bindings write it."""
+        ...
+
+    def status(self) -> ChannelStatus:
+        """The present health; never raises."""
+        ...
+
+    async def start(self, intake: Intake) -> None:
+        """Connect and receive until cancelled or stopped; reconnects by itself.
+
+        Returns early only on a fault that needs the operator (a refused token), after saying so in
+        `status()`. Acknowledges an event only after `intake.accept` returned.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """Close every connection; safe to call twice."""
+        ...
+
+    def plan(self, body: OutboundBody) -> tuple[Part, ...]:
+        """Render a body into at least one part, each within the platform's limits; pure."""
+        ...
+
+    async def send(self, place: Place, part: Part, key: str) -> str:
+        """Post one part and return the platform's message id.
+
+        `key` travels with the message so that `find_sent` can find it. Raises `SendRefusedError`,
+        `FormatRefusedError`, `SendRateLimitedError`, `ChannelDownError` (certainly not sent) or
+        `SendUnknownError`.
+        """
+        ...
+
+    async def edit(self, place: Place, message_id: str, part: Part) -> None:
+        """Replace a message of ours; repeating it is harmless. Raises as `send` does."""
+        ...
+
+    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+        """The id of the message that carries `key`, or None when it is certainly not there.
+
+        Raises `ChannelDownError` or `SendRateLimitedError` when the platform cannot be asked now.
+        """
+        ...
+
+    async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
+        """Show or take away the working mark on a person's message; best effort."""
+        ...
+
+    async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
+        """Up to 50 messages (20 kB) people wrote in the thread before that message id, oldest first."""
+        ...
+
+    async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
+        """Read back what the plan names and hand every message to `intake.accept`, marked catch-up.
+
+        Raises `ChannelError` when it could not read all of it; it is then run again later.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelContext:
+    """What a channel's entry point receives beside its own settings."""
+
+    clock: Clock
+    redactor: Redactor
+    failpoints: Failpoints
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    """The resolved values of the settings' secret references, by settings key."""
+
+
+class OperatorView(Protocol):
+    """What the control socket may ask of the running daemon."""
+
+    async def status(self) -> dict[str, object]:
+        """Health in one object."""
+        ...

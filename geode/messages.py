@@ -265,6 +265,12 @@ class ToolContext:
     deadline: float = float("inf")
     """Monotonic seconds at which the call must have ended."""
 
+    @property
+    def operation_id(self) -> ReceiptId:
+        """The same for the same position of the same saved batch, before and after a crash."""
+        place = f"{self.session_id}\0{self.turn_id}\0{self.step}\0{self.position}"
+        return ReceiptId("r" + hashlib.blake2b(place.encode(), digest_size=8).hexdigest())
+
 
 @dataclass(frozen=True, slots=True)
 class Done:

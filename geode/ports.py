@@ -15,6 +15,7 @@ from geode.messages import (
     Place,
     QuotedMessage,
     Thread,
+    ToolContext,
 )
 
 
@@ -204,6 +205,30 @@ class ChannelContext:
     failpoints: Failpoints
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """The resolved values of the settings' secret references, by settings key."""
+
+
+class MemoryStore(Protocol):
+    """Notes that belong to a binding and outlive its sessions."""
+
+    async def save(self, context: ToolContext, text: str) -> None:
+        """Store one note under the call's operation id; raises `StaleEpochError` from a lost lease."""
+        ...
+
+    async def search(self, binding: str, query: str, limit: int) -> Sequence[str]:
+        """Notes that contain the query as a substring, any script, newest first."""
+        ...
+
+    async def has(self, context: ToolContext) -> bool:
+        """Whether the call's note is stored."""
+        ...
+
+
+class UrlWitness(Protocol):
+    """Knows which addresses a person or the outside world named in a session."""
+
+    async def is_named(self, context: ToolContext, url: str) -> bool:
+        """Whether exactly this URL stands in a person's message or an outside result of the session."""
+        ...
 
 
 class OperatorView(Protocol):

@@ -340,7 +340,14 @@ class BoundToolPlan:
     def content_hash(self) -> str:
         """SHA-256 over everything the model and the executor take from the plan."""
         rows = [
-            [t.name, t.description, t.schema, t.policy.effect, t.policy.data_class, t.name in self.asks]
+            [
+                t.name,
+                t.description,
+                t.schema,
+                t.policy.effect,
+                t.policy.data_class,
+                t.name in self.asks,
+            ]
             for t in self.tools
         ]
         return hashlib.sha256(orjson.dumps(rows, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -1,0 +1,1 @@
+"""Store: the only room that writes SQL; everything above composes its plain functions."""

@@ -1,0 +1,37 @@
+"""The database driver's errors, turned into ours in one place."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from sqlalchemy.exc import DBAPIError
+
+from geode.errors import GeodeError, StorageBusyError, StorageFullError, StoreError
+
+_FULL = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+def store_error_of(error: BaseException) -> BaseException:
+    """Our error for a driver's; anything that is not the database's stays as it is."""
+    if isinstance(error, GeodeError):
+        return error
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if not isinstance(cause, sqlite3.Error):
+        return error
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    if code in _FULL:
+        ours: StoreError = StorageFullError(
+            f"The disk refused the write ({cause}); free some space and it goes on by itself."
+        )
+    elif code in _BUSY:
+        ours = StorageBusyError(f"Another process holds the database ({cause}); it is tried again.")
+    else:
+        ours = StoreError(f"The database refused the statement: {cause}")
+    ours.__cause__ = error
+    return ours

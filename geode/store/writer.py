@@ -1,0 +1,177 @@
+"""One thread owns the only write connection and commits units in groups.
+
+A unit is a plain function on a synchronous `Connection`. Its caller is answered only after the
+COMMIT that holds it; a unit that fails takes no other unit of its group along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from geode.errors import StorageBusyError, StoreError
+from geode.ports import Failpoints
+from geode.store.faults import store_error_of
+
+T = TypeVar("T")
+GROUP_UNITS_MAX = 64
+QUEUE_UNITS_MAX = 4096
+
+
+@dataclass(slots=True)
+class _Unit:
+    label: str
+    run: Callable[[Connection], Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    result: Any = None
+    error: BaseException | None = None
+
+
+class _GroupLostError(Exception):
+    """The outer transaction is gone: nothing of the group is stored."""
+
+
+class Writer:
+    """Runs write units in order on its own thread, many to one COMMIT."""
+
+    def __init__(self, engine: Engine, failpoints: Failpoints) -> None:
+        self._engine = engine
+        self._failpoints = failpoints
+        self._queue: queue.Queue[_Unit | None] = queue.Queue(QUEUE_UNITS_MAX)
+        self._thread = threading.Thread(target=self._serve, name="geode-writer", daemon=True)
+        self._is_closed = False
+        self.commits = 0
+        """COMMITs so far; the benchmark and tests read it."""
+        self.units = 0
+        """Units answered with success so far."""
+
+    def start(self) -> None:
+        """Start the thread; the connection is opened on it."""
+        self._thread.start()
+
+    async def run(self, label: str, unit: Callable[[Connection], T]) -> T:
+        """Run one unit and return its value after the COMMIT that holds it.
+
+        Raises what the unit raised, or a `StoreError`; in both cases nothing of it is stored.
+        """
+        if self._is_closed:
+            raise StoreError("The store is closed.")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        try:
+            self._queue.put_nowait(_Unit(label, unit, future, loop))
+        except queue.Full:
+            raise StorageBusyError("Too many writes are waiting; try again.") from None
+        return await future
+
+    def close(self) -> None:
+        """Finish what is queued and end the thread; blocks until it has."""
+        if not self._is_closed:
+            self._is_closed = True
+            if self._thread.is_alive():
+                self._queue.put(None)
+                self._thread.join()
+
+    def _serve(self) -> None:
+        with self._engine.connect() as connection:
+            while True:
+                group, is_last = self._take_group()
+                if group:
+                    self._commit_group(connection, group)
+                    _answer(group)
+                if is_last:
+                    return
+
+    def _take_group(self) -> tuple[list[_Unit], bool]:
+        first = self._queue.get()
+        if first is None:
+            return [], True
+        group = [first]
+        while len(group) < GROUP_UNITS_MAX:
+            try:
+                unit = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if unit is None:
+                return group, True
+            group.append(unit)
+        return group, False
+
+    def _commit_group(self, connection: Connection, group: list[_Unit]) -> None:
+        try:
+            self._try_commit(connection, group)
+        except Exception as error:  # noqa: BLE001 - classified, then told to every member
+            if len(group) == 1:
+                group[0].error = store_error_of(error)
+                return
+            for unit in group:
+                unit.result = unit.error = None
+                self._commit_group(connection, [unit])
+
+    def _try_commit(self, connection: Connection, group: list[_Unit]) -> None:
+        label = "+".join(unit.label for unit in group)
+        transaction = connection.begin()
+        try:
+            for unit in group:
+                self._run_unit(connection, unit, is_alone=len(group) == 1)
+            self._failpoints.hit(f"commit.before:{label}")
+            transaction.commit()
+        except BaseException:
+            _abandon(connection)
+            raise
+        self.commits += 1
+        self.units += sum(unit.error is None for unit in group)
+        self._failpoints.hit(f"commit.after:{label}")
+
+    def _run_unit(self, connection: Connection, unit: _Unit, *, is_alone: bool) -> None:
+        if is_alone:
+            unit.result = unit.run(connection)
+            return
+        savepoint = connection.begin_nested()
+        try:
+            unit.result = unit.run(connection)
+            savepoint.commit()
+        except Exception as error:  # noqa: BLE001 - belongs to this unit's caller
+            if not _is_in_transaction(connection):
+                raise _GroupLostError from error
+            savepoint.rollback()
+            unit.error = store_error_of(error)
+
+
+def _is_in_transaction(connection: Connection) -> bool:
+    # A full disk may end the transaction behind SQLAlchemy's back; only the driver knows.
+    return bool(getattr(connection.connection.dbapi_connection, "in_transaction", True))
+
+
+def _abandon(connection: Connection) -> None:
+    if _is_in_transaction(connection):
+        connection.rollback()
+    else:
+        connection.invalidate()
+        connection.rollback()
+
+
+def _answer(group: list[_Unit]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Unit]] = {}
+    for unit in group:
+        by_loop.setdefault(unit.loop, []).append(unit)
+    for loop, units in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve, units)
+
+
+def _resolve(units: list[_Unit]) -> None:
+    for unit in units:
+        if unit.future.done():
+            continue
+        if unit.error is not None:
+            unit.future.set_exception(unit.error)
+        else:
+            unit.future.set_result(unit.result)

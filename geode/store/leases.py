@@ -1,0 +1,53 @@
+"""Leases with epochs: every write of a worker proves first that the session is still its own."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select, update
+
+from geode.errors import StaleEpochError
+from geode.messages import SessionId, SessionState
+from geode.store.tables import sessions
+
+
+def require_epoch(tx: Connection, session_id: SessionId, epoch: int) -> None:
+    """Pass only while `epoch` still holds the running session; locks its row on Postgres.
+
+    Raises `StaleEpochError`; call it first in every unit a worker writes.
+    """
+    held = tx.execute(
+        select(sessions.c.epoch)
+        .where(sessions.c.id == session_id, sessions.c.state == SessionState.RUNNING)
+        .with_for_update()
+    ).scalar_one_or_none()
+    if held != epoch:
+        raise StaleEpochError(session_id, epoch)
+
+
+def renew_leases(tx: Connection, held: dict[SessionId, int], until_us: int) -> set[SessionId]:
+    """Extend the leases that are still held; the ids returned are the renewed ones."""
+    renewed: set[SessionId] = set()
+    for session_id, epoch in held.items():
+        row = tx.execute(
+            update(sessions)
+            .where(
+                sessions.c.id == session_id,
+                sessions.c.epoch == epoch,
+                sessions.c.state == SessionState.RUNNING,
+            )
+            .values(lease_until_us=until_us)
+            .returning(sessions.c.id)
+        ).scalar_one_or_none()
+        if row is not None:
+            renewed.add(session_id)
+    return renewed
+
+
+def find_expired(tx: Connection, now_us: int, limit: int) -> list[SessionId]:
+    """Running sessions whose lease has run out, oldest first."""
+    rows = tx.execute(
+        select(sessions.c.id)
+        .where(sessions.c.state == SessionState.RUNNING, sessions.c.lease_until_us < now_us)
+        .order_by(sessions.c.lease_until_us)
+        .limit(limit)
+    )
+    return [SessionId(row.id) for row in rows]

@@ -1,0 +1,64 @@
+"""Timeline rows: append-only and hash-chained per session, from the first row on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+from sqlalchemy import Connection, insert, select, update
+
+from geode.messages import JsonObject, SessionId
+from geode.store.tables import sessions, timeline
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """One thing that happened; it makes and unmakes no state."""
+
+    kind: str
+    body: JsonObject
+    turn_id: str = ""
+
+
+def chain_hash(prev_hash: str, seq: int, kind: str, turn_id: str, body: str, at_us: int) -> str:
+    """SHA-256 over a row and the hash before it."""
+    row = "\0".join((prev_hash, str(seq), kind, turn_id, body, str(at_us)))
+    return hashlib.sha256(row.encode()).hexdigest()
+
+
+def append_entries(
+    tx: Connection, session_id: SessionId, entries: Sequence[TimelineEntry], at_us: int
+) -> None:
+    """Append entries in order behind the session's last row, in the caller's transaction."""
+    if not entries:
+        return
+    head = tx.execute(
+        select(sessions.c.timeline_seq, sessions.c.timeline_hash).where(sessions.c.id == session_id)
+    ).one()
+    seq, last = head.timeline_seq, head.timeline_hash
+    rows: list[dict[str, object]] = []
+    for entry in entries:
+        seq += 1
+        body = orjson.dumps(entry.body).decode()
+        digest = chain_hash(last, seq, entry.kind, entry.turn_id, body, at_us)
+        rows.append(
+            {
+                "session_id": session_id,
+                "seq": seq,
+                "turn_id": entry.turn_id,
+                "kind": entry.kind,
+                "body": body,
+                "at_us": at_us,
+                "prev_hash": last,
+                "hash": digest,
+            }
+        )
+        last = digest
+    tx.execute(insert(timeline), rows)
+    tx.execute(
+        update(sessions)
+        .where(sessions.c.id == session_id)
+        .values(timeline_seq=seq, timeline_hash=last)
+    )

@@ -1,0 +1,142 @@
+"""Conversation rows and the checkpoint: immutable messages, one mutable state row per session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import orjson
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from geode.messages import Block, JsonObject, Message, SessionId, Text, ToolCall, ToolResult, TurnId
+from geode.store.tables import checkpoints, messages, sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a session resumes from; `batch` names the calls that have no stored results yet."""
+
+    turn_id: str
+    state: JsonObject
+    batch: JsonObject | None
+
+
+def message_to_body(message: Message) -> str:
+    """The neutral JSON of a message, without the provider's own bytes."""
+    return orjson.dumps({"blocks": [_block_to_json(block) for block in message.blocks]}).decode()
+
+
+def body_to_message(role: str, body: str, provider: str, opaque: bytes | None) -> Message:
+    """The message a row holds."""
+    blocks = tuple(_json_to_block(row) for row in orjson.loads(body)["blocks"])
+    known = cast("Literal['user', 'assistant', 'tool']", role)
+    return Message(known, blocks, provider, opaque or b"")
+
+
+def _block_to_json(block: Block) -> dict[str, Any]:
+    match block:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case ToolCall():
+            return {
+                "type": "tool_call",
+                "call_id": block.call_id,
+                "name": block.name,
+                "arguments": block.arguments,
+                "raw": block.raw,
+                "fault": block.fault,
+            }
+        case ToolResult():
+            return {
+                "type": "tool_result",
+                "call_id": block.call_id,
+                "text": block.text,
+                "is_error": block.is_error,
+                "names_urls": block.names_urls,
+            }
+
+
+def _json_to_block(row: dict[str, Any]) -> Block:
+    match row["type"]:
+        case "text":
+            return Text(row["text"])
+        case "tool_call":
+            return ToolCall(
+                row["call_id"], row["name"], row["arguments"], row["raw"], row["fault"]
+            )
+        case _:
+            return ToolResult(row["call_id"], row["text"], row["is_error"], row["names_urls"])
+
+
+def append_messages(
+    tx: Connection, session_id: SessionId, turn_id: TurnId, added: Sequence[Message]
+) -> None:
+    """Append messages behind the session's last one, in the caller's transaction."""
+    if not added:
+        return
+    head = tx.execute(
+        update(sessions)
+        .where(sessions.c.id == session_id)
+        .values(next_position=sessions.c.next_position + len(added))
+        .returning(sessions.c.next_position, sessions.c.chapter)
+    ).one()
+    first = head.next_position - len(added)
+    tx.execute(
+        insert(messages),
+        [
+            {
+                "session_id": session_id,
+                "position": first + offset,
+                "turn_id": turn_id,
+                "chapter": head.chapter,
+                "role": message.role,
+                "body": message_to_body(message),
+                "provider": message.provider,
+                "opaque": message.opaque or None,
+            }
+            for offset, message in enumerate(added)
+        ],
+    )
+
+
+def load_messages(tx: Connection, session_id: SessionId, chapter: int) -> tuple[Message, ...]:
+    """The chapter's messages in order."""
+    rows = tx.execute(
+        select(messages.c.role, messages.c.body, messages.c.provider, messages.c.opaque)
+        .where(messages.c.session_id == session_id, messages.c.chapter == chapter)
+        .order_by(messages.c.position)
+    )
+    return tuple(body_to_message(*row) for row in rows)
+
+
+def save_checkpoint(
+    tx: Connection, session_id: SessionId, checkpoint: Checkpoint, *, epoch: int, now_us: int
+) -> None:
+    """Replace the session's checkpoint row."""
+    values = {
+        "turn_id": checkpoint.turn_id,
+        "state": orjson.dumps(checkpoint.state).decode(),
+        "batch": orjson.dumps(checkpoint.batch).decode() if checkpoint.batch else "",
+        "epoch": epoch,
+        "updated_at_us": now_us,
+    }
+    tx.execute(
+        upsert(checkpoints)
+        .values(session_id=session_id, **values)
+        .on_conflict_do_update(index_elements=["session_id"], set_=values)
+    )
+
+
+def load_checkpoint(tx: Connection, session_id: SessionId) -> Checkpoint | None:
+    """The session's checkpoint; None before its first turn."""
+    row = tx.execute(
+        select(checkpoints.c.turn_id, checkpoints.c.state, checkpoints.c.batch).where(
+            checkpoints.c.session_id == session_id
+        )
+    ).one_or_none()
+    if row is None:
+        return None
+    batch = orjson.loads(row.batch) if row.batch else None
+    return Checkpoint(row.turn_id, orjson.loads(row.state), batch)

@@ -1,0 +1,135 @@
+"""The Web API methods that only read the workspace: history, replies, places, people."""
+
+from __future__ import annotations
+
+from channels.fields import int_of, is_true, text_of
+from channels.rehearsal.slack_refusal import SlackRefusalError, find_post, find_room
+from channels.rehearsal.slack_state import Person, Posted, Room, Workspace, is_ts, ts_key
+from geode.messages import JsonObject, JsonValue
+
+PAGE_MAX = 999
+PAGE_DEFAULT = 100
+
+
+class ReadMethods:
+    """The reading methods over one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def auth_test(self, call: JsonObject) -> JsonObject:
+        """auth.test."""
+        workspace = self._workspace
+        return {
+            "url": "https://rehearsal.slack.com/",
+            "team": "Rehearsal",
+            "user": workspace.people[workspace.bot_user].name,
+            "team_id": workspace.team_id,
+            "user_id": workspace.bot_user,
+            "bot_id": workspace.bot_id,
+            "is_enterprise_install": False,
+        }
+
+    async def history(self, call: JsonObject) -> JsonObject:
+        """conversations.history: roots, newest first."""
+        room = find_room(self._workspace, call)
+        posts = [p for p in self._workspace.roots(room.id) if _is_within(p, call)]
+        return self._page(call, posts[::-1])
+
+    async def replies(self, call: JsonObject) -> JsonObject:
+        """conversations.replies: the root first, then its replies, oldest first."""
+        room = find_room(self._workspace, call)
+        post = self._workspace.find_post(room.id, text_of(call, "ts"))
+        if post is None:
+            raise SlackRefusalError("thread_not_found")
+        if post.is_reply:
+            return self._page(call, [post])
+        replies = [p for p in self._workspace.replies(room.id, post.ts) if _is_within(p, call)]
+        return self._page(call, [post, *replies])
+
+    def _page(self, call: JsonObject, posts: list[Posted]) -> JsonObject:
+        limit = int_of(call, "limit", PAGE_DEFAULT)
+        if not 1 <= limit <= PAGE_MAX:
+            raise SlackRefusalError("invalid_limit")
+        cursor = text_of(call, "cursor")
+        if cursor and not cursor.isdecimal():
+            raise SlackRefusalError("invalid_cursor")
+        start = int(cursor or 0)
+        with_metadata = is_true(call, "include_all_metadata")
+        shown: list[JsonValue] = [
+            self._workspace.message_json(post, with_metadata=with_metadata)
+            for post in posts[start : start + limit]
+        ]
+        more = start + limit < len(posts)
+        return {
+            "messages": shown,
+            "has_more": more,
+            "response_metadata": {"next_cursor": str(start + limit) if more else ""},
+        }
+
+    async def room(self, call: JsonObject) -> JsonObject:
+        """conversations.info."""
+        room = find_room(self._workspace, call, must_be_member=False)
+        return {"channel": self._room_json(room)}
+
+    async def open_direct(self, call: JsonObject) -> JsonObject:
+        """conversations.open for one person."""
+        user = text_of(call, "users")
+        if user not in self._workspace.people:
+            raise SlackRefusalError("user_not_found")
+        return {"channel": self._room_json(self._workspace.direct_room(user))}
+
+    async def members(self, call: JsonObject) -> JsonObject:
+        """conversations.members."""
+        room = find_room(self._workspace, call)
+        members: list[JsonValue] = list[JsonValue](sorted(room.members))
+        return {"members": members, "response_metadata": {"next_cursor": ""}}
+
+    async def person(self, call: JsonObject) -> JsonObject:
+        """users.info."""
+        person = self._workspace.people.get(text_of(call, "user"))
+        if person is None:
+            raise SlackRefusalError("user_not_found")
+        return {"user": _person_json(person, self._workspace.team_id)}
+
+    async def permalink(self, call: JsonObject) -> JsonObject:
+        """chat.getPermalink."""
+        room = find_room(self._workspace, call)
+        post = find_post(self._workspace, room, text_of(call, "message_ts"))
+        anchor = "p" + post.ts.replace(".", "")
+        return {"channel": room.id, "permalink": f"https://rehearsal.slack.com/{room.id}/{anchor}"}
+
+    def _room_json(self, room: Room) -> JsonObject:
+        shown: JsonObject = {
+            "id": room.id,
+            "name": room.name,
+            "is_channel": not room.is_im,
+            "is_im": room.is_im,
+            "is_member": self._workspace.bot_user in room.members,
+            "is_archived": room.is_archived,
+        }
+        if room.is_im:
+            shown["user"] = next(m for m in room.members if m != self._workspace.bot_user)
+        return shown
+
+
+def _is_within(post: Posted, call: JsonObject) -> bool:
+    oldest, latest, here = call.get("oldest"), call.get("latest"), ts_key(post.ts)
+    for name, bound in (("oldest", oldest), ("latest", latest)):
+        if bound not in (None, "", "0", 0) and not is_ts(bound):
+            raise SlackRefusalError(f"invalid_ts_{name}")
+    if here in [ts_key(str(bound)) for bound in (oldest, latest) if is_ts(bound)]:
+        return is_true(call, "inclusive")
+    is_after = not is_ts(oldest) or here > ts_key(str(oldest))
+    return is_after and (not is_ts(latest) or here < ts_key(str(latest)))
+
+
+def _person_json(person: Person, team_id: str) -> JsonObject:
+    return {
+        "id": person.id,
+        "team_id": team_id,
+        "name": person.name,
+        "real_name": person.name.title(),
+        "is_bot": person.is_bot,
+        "profile": {"display_name": person.name, "real_name": person.name.title()},
+    }

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 import orjson
 from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import Block, JsonObject, Message, SessionId, Text, ToolCall, ToolResult, TurnId
 from geode.store.tables import checkpoints, messages, sessions
@@ -63,9 +63,7 @@ def _json_to_block(row: dict[str, Any]) -> Block:
         case "text":
             return Text(row["text"])
         case "tool_call":
-            return ToolCall(
-                row["call_id"], row["name"], row["arguments"], row["raw"], row["fault"]
-            )
+            return ToolCall(row["call_id"], row["name"], row["arguments"], row["raw"], row["fault"])
         case _:
             return ToolResult(row["call_id"], row["text"], row["is_error"], row["names_urls"])
 

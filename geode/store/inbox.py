@@ -1,0 +1,196 @@
+"""Inbox rows: what came in, once, in the platform's order, until a turn has answered it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from geode.messages import InboundMessage, QuotedMessage, SessionId, Thread, TurnId
+from geode.store.tables import cursors, dedupe, inbox
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """One stored message, as a turn sees it."""
+
+    id: int
+    message_id: str
+    sender_id: str
+    sender_name: str
+    text: str
+    kind: str
+    """message | quote | edit"""
+    reply_to: str
+
+
+def remember_event(tx: Connection, platform: str, key: str, outcome: str, now_us: int) -> bool:
+    """Record a dedupe key; False when it was known before and nothing may be done again."""
+    made = tx.execute(
+        upsert(dedupe)
+        .values(platform=platform, key=key, outcome=outcome, at_us=now_us)
+        .on_conflict_do_nothing()
+        .returning(dedupe.c.key)
+    ).scalar_one_or_none()
+    return made is not None
+
+
+def forget_events(tx: Connection, before_us: int) -> None:
+    """Drop dedupe keys older than any redelivery or catch-up can be."""
+    tx.execute(dedupe.delete().where(dedupe.c.at_us < before_us))
+
+
+def add_message(
+    tx: Connection, session_id: SessionId, message: InboundMessage, *, kind: str, now_us: int
+) -> int:
+    """Queue one message and return its row id."""
+    return tx.execute(
+        insert(inbox)
+        .values(
+            session_id=session_id,
+            message_id=message.message_id,
+            order_key=message.order_key,
+            sender_id=message.sender.id,
+            sender_name=message.sender.name,
+            text=message.text,
+            kind=kind,
+            reply_to=message.reply_to,
+            received_at_us=now_us,
+        )
+        .returning(inbox.c.id)
+    ).scalar_one()
+
+
+def add_quotes(
+    tx: Connection, session_id: SessionId, quotes: Sequence[QuotedMessage], now_us: int
+) -> None:
+    """Queue earlier messages of the thread as quoted data; alone they start no turn."""
+    for quote in quotes:
+        tx.execute(
+            insert(inbox).values(
+                session_id=session_id,
+                message_id=quote.message_id,
+                order_key=quote.order_key,
+                sender_id=quote.sender.id,
+                sender_name=quote.sender.name,
+                text=quote.text,
+                kind="quote",
+                received_at_us=now_us,
+            )
+        )
+
+
+def count_queued(tx: Connection, session_id: SessionId) -> tuple[int, int]:
+    """Messages waiting in this session, and in all."""
+    rows = tx.execute(
+        select(inbox.c.session_id == session_id, func.count())
+        .where(inbox.c.state == "queued", inbox.c.kind == "message")
+        .group_by(inbox.c.session_id == session_id)
+    )
+    counts = {bool(mine): count for mine, count in rows}
+    own = counts.get(True, 0)
+    return own, own + counts.get(False, 0)
+
+
+def oldest_queued(tx: Connection, session_id: SessionId) -> int:
+    """The row id that names the present backlog of a session; 0 when there is none."""
+    found = tx.execute(
+        select(func.min(inbox.c.id)).where(
+            inbox.c.session_id == session_id, inbox.c.state == "queued"
+        )
+    ).scalar_one_or_none()
+    return found or 0
+
+
+def change_queued(tx: Connection, session_id: SessionId, message_id: str, text: str | None) -> str:
+    """Apply an edit (or, with None, a deletion) to a message.
+
+    Returns "changed" while it was queued, "taken" when a turn has it, "unknown" otherwise.
+    """
+    row = tx.execute(
+        select(inbox.c.id, inbox.c.state).where(
+            inbox.c.session_id == session_id,
+            inbox.c.message_id == message_id,
+            inbox.c.kind == "message",
+        )
+    ).first()
+    if row is None:
+        return "unknown"
+    if row.state != "queued":
+        return "taken"
+    change = {"state": "removed"} if text is None else {"text": text}
+    tx.execute(update(inbox).where(inbox.c.id == row.id).values(**change))
+    return "changed"
+
+
+def take_queued(tx: Connection, session_id: SessionId, turn_id: TurnId) -> list[InboxRow]:
+    """Give every queued row to the turn, in the platform's order; empty without a message."""
+    rows = tx.execute(
+        select(
+            inbox.c.id,
+            inbox.c.message_id,
+            inbox.c.sender_id,
+            inbox.c.sender_name,
+            inbox.c.text,
+            inbox.c.kind,
+            inbox.c.reply_to,
+        )
+        .where(inbox.c.session_id == session_id, inbox.c.state == "queued")
+        .order_by(inbox.c.order_key, inbox.c.id)
+    ).all()
+    taken = [InboxRow(*row) for row in rows]
+    if not any(row.kind == "message" for row in taken):
+        return []
+    tx.execute(
+        update(inbox)
+        .where(inbox.c.id.in_([row.id for row in taken]))
+        .values(state="taken", turn_id=turn_id)
+    )
+    return taken
+
+
+def has_queued(tx: Connection, session_id: SessionId) -> bool:
+    """Whether a message waits for the session's next turn."""
+    found = tx.execute(
+        select(inbox.c.id)
+        .where(
+            inbox.c.session_id == session_id, inbox.c.state == "queued", inbox.c.kind == "message"
+        )
+        .limit(1)
+    ).first()
+    return found is not None
+
+
+def finish_rows(tx: Connection, turn_id: TurnId) -> None:
+    """The turn's messages are answered."""
+    tx.execute(update(inbox).where(inbox.c.turn_id == turn_id).values(state="done"))
+
+
+def list_turn_messages(tx: Connection, turn_id: str) -> list[str]:
+    """Platform ids of the messages a turn answers."""
+    rows = tx.execute(
+        select(inbox.c.message_id).where(inbox.c.turn_id == turn_id, inbox.c.kind == "message")
+    )
+    return [row.message_id for row in rows]
+
+
+def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: str) -> None:
+    """Move a place's cursor forward to the message; never back."""
+    made = upsert(cursors).values(
+        platform=thread.platform,
+        workspace=thread.workspace,
+        channel=thread.channel,
+        thread=thread.thread,
+        order_key=order_key,
+        message_id=message_id,
+        at_us=0,
+    )
+    tx.execute(
+        made.on_conflict_do_update(
+            index_elements=["platform", "workspace", "channel", "thread"],
+            set_={"order_key": order_key, "message_id": message_id},
+            where=cursors.c.order_key < order_key,
+        )
+    )

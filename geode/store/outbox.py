@@ -1,0 +1,245 @@
+"""Outbox rows and their parts: what must go out, in a thread's order, under a lease of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from geode.errors import StaleEpochError
+from geode.messages import Part, Place, SessionId, Thread
+from geode.store.tables import outbox, outbox_parts, threads
+
+OPEN_STATES = ("queued", "sending")
+
+
+@dataclass(frozen=True, slots=True)
+class NewOutbox:
+    """One message to deliver; unique by (session, kind, episode), so it is said once."""
+
+    kind: str
+    episode: str
+    body: str
+    reply_to: str = ""
+    turn_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """One platform message of a row, with its receipt's state."""
+
+    number: int
+    part: Part
+    state: str
+    edits: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """The head of a thread's outbox."""
+
+    id: int
+    session_id: SessionId
+    turn_id: str
+    kind: str
+    body: str
+    state: str
+    attempts: int
+    created_at_us: int
+    place: Place
+    parts: tuple[PartRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """A part before its first send; `edits` names the message of ours that it replaces."""
+
+    part: Part
+    edits: str = ""
+
+
+def add_outbox(tx: Connection, session_id: SessionId, new: NewOutbox, now_us: int) -> bool:
+    """Queue a message; False when its episode was said before."""
+    made = tx.execute(
+        upsert(outbox)
+        .values(
+            session_id=session_id,
+            turn_id=new.turn_id,
+            kind=new.kind,
+            episode=new.episode,
+            body=new.body,
+            reply_to=new.reply_to,
+            created_at_us=now_us,
+        )
+        .on_conflict_do_nothing()
+        .returning(outbox.c.id)
+    ).scalar_one_or_none()
+    return made is not None
+
+
+def find_due(tx: Connection, now_us: int, limit: int) -> list[SessionId]:
+    """Sessions whose outbox has something due and whose delivery nobody holds."""
+    rows = tx.execute(
+        select(outbox.c.session_id)
+        .join(threads, threads.c.session_id == outbox.c.session_id)
+        .where(
+            outbox.c.state.in_(OPEN_STATES),
+            outbox.c.due_at_us <= now_us,
+            threads.c.delivery_until_us < now_us,
+        )
+        .distinct()
+        .limit(limit)
+    )
+    return [SessionId(row.session_id) for row in rows]
+
+
+def read_head(tx: Connection, session_id: SessionId) -> OutboxRow | None:
+    """The oldest open row of a thread with its parts."""
+    row = tx.execute(
+        select(outbox, threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread)
+        .join(threads, threads.c.session_id == outbox.c.session_id)
+        .where(outbox.c.session_id == session_id, outbox.c.state.in_(OPEN_STATES))
+        .order_by(outbox.c.id)
+        .limit(1)
+    ).one_or_none()
+    if row is None:
+        return None
+    thread = Thread(row.platform, row.workspace, row.channel, row.thread)
+    return OutboxRow(
+        id=row.id,
+        session_id=SessionId(row.session_id),
+        turn_id=row.turn_id,
+        kind=row.kind,
+        body=row.body,
+        state=row.state,
+        attempts=row.attempts,
+        created_at_us=row.created_at_us,
+        place=Place(thread, row.reply_to),
+        parts=read_parts(tx, row.id),
+    )
+
+
+def read_parts(tx: Connection, outbox_id: int) -> tuple[PartRow, ...]:
+    """A row's parts in order."""
+    rows = tx.execute(
+        select(outbox_parts)
+        .where(outbox_parts.c.outbox_id == outbox_id)
+        .order_by(outbox_parts.c.number)
+    )
+    return tuple(
+        PartRow(
+            row.number,
+            Part(orjson.loads(row.payload), row.plain),
+            row.state,
+            row.edits,
+            row.message_id,
+        )
+        for row in rows
+    )
+
+
+def take_delivery(
+    tx: Connection, session_id: SessionId, *, owner: str, now_us: int, until_us: int
+) -> int | None:
+    """Take the thread's delivery lease; its epoch, or None while another holds it."""
+    return tx.execute(
+        update(threads)
+        .where(
+            threads.c.session_id == session_id,
+            or_(threads.c.delivery_until_us < now_us, threads.c.delivery_owner == owner),
+        )
+        .values(
+            delivery_owner=owner,
+            delivery_until_us=until_us,
+            delivery_epoch=threads.c.delivery_epoch + 1,
+        )
+        .returning(threads.c.delivery_epoch)
+    ).scalar_one_or_none()
+
+
+def require_delivery(
+    tx: Connection, session_id: SessionId, epoch: int, until_us: int | None = None
+) -> None:
+    """Pass only while `epoch` holds the thread's delivery; extends it when asked."""
+    held = tx.execute(
+        select(threads.c.delivery_epoch).where(threads.c.session_id == session_id).with_for_update()
+    ).scalar_one_or_none()
+    if held != epoch:
+        raise StaleEpochError(session_id, epoch)
+    if until_us is not None:
+        tx.execute(
+            update(threads)
+            .where(threads.c.session_id == session_id)
+            .values(delivery_until_us=until_us)
+        )
+
+
+def release_delivery(tx: Connection, session_id: SessionId) -> None:
+    """Give the delivery lease back."""
+    tx.execute(
+        update(threads)
+        .where(threads.c.session_id == session_id)
+        .values(delivery_owner="", delivery_until_us=0)
+    )
+
+
+def plan_parts(tx: Connection, outbox_id: int, parts: Sequence[PlannedPart]) -> None:
+    """Fix a row's parts before the first of them is sent."""
+    tx.execute(
+        insert(outbox_parts),
+        [
+            {
+                "outbox_id": outbox_id,
+                "number": number,
+                "payload": orjson.dumps(planned.part.payload).decode(),
+                "plain": planned.part.plain,
+                "edits": planned.edits,
+            }
+            for number, planned in enumerate(parts)
+        ],
+    )
+    tx.execute(update(outbox).where(outbox.c.id == outbox_id).values(state="sending"))
+
+
+def set_part(tx: Connection, outbox_id: int, number: int, state: str, **values: Any) -> None:
+    """Move one part to a receipt's state."""
+    tx.execute(
+        update(outbox_parts)
+        .where(outbox_parts.c.outbox_id == outbox_id, outbox_parts.c.number == number)
+        .values(state=state, **values)
+    )
+
+
+def end_row(tx: Connection, outbox_id: int, state: str, now_us: int, reason: str = "") -> None:
+    """Close a row as `sent` or `not_applied`."""
+    tx.execute(
+        update(outbox)
+        .where(outbox.c.id == outbox_id)
+        .values(state=state, reason=reason, done_at_us=now_us)
+    )
+
+
+def postpone_row(tx: Connection, outbox_id: int, due_at_us: int, reason: str) -> None:
+    """Try the row again later."""
+    tx.execute(
+        update(outbox)
+        .where(outbox.c.id == outbox_id)
+        .values(due_at_us=due_at_us, attempts=outbox.c.attempts + 1, reason=reason)
+    )
+
+
+def find_progress(tx: Connection, turn_id: str) -> tuple[str, int]:
+    """The message id of a turn's progress message ("" when there is none) and its creation time."""
+    row = tx.execute(
+        select(outbox_parts.c.message_id, outbox.c.created_at_us)
+        .join(outbox, outbox.c.id == outbox_parts.c.outbox_id)
+        .where(outbox.c.turn_id == turn_id, outbox.c.kind == "progress")
+        .order_by(outbox_parts.c.number)
+        .limit(1)
+    ).one_or_none()
+    return (row.message_id, row.created_at_us) if row is not None else ("", 0)

@@ -1,9 +1,10 @@
-"""Platform ids as the operator writes them: exact text, checked by each platform's grammar; pure."""
+"""Platform ids as the operator writes them: exact text in each platform's grammar; pure."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import cast
 
 DIRECT_MESSAGES = "dm"
 
@@ -87,9 +88,9 @@ def parse_person(platform: str, value: object) -> str:
 
 def parse_people(platform: str, value: object) -> tuple[str, ...]:
     """A list of people's ids; an empty list matches nobody."""
-    if not isinstance(value, list | tuple):
-        raise ValueError(f'{value!r} is not a list; write ids in brackets: ["ID", "ID"]')
-    return tuple(parse_person(platform, item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return tuple(parse_person(platform, item) for item in cast("list[object]", value))
+    raise ValueError(f'{value!r} is not a list; write ids in brackets: ["ID", "ID"]')
 
 
 def parse_where(platform: str, value: object) -> str:

@@ -1,0 +1,343 @@
+"""What the operator may set, section by section; every knob that validates is read somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, TypeVar, cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from geode.settings_ids import (
+    BoundPlace,
+    parse_people,
+    parse_where,
+    split_where,
+)
+from geode.settings_secrets import SecretRef
+
+T = TypeVar("T")
+
+PROVIDERS_BUILT = ("anthropic",)
+PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
+SECTIONS_PLANNED = ("mcp", "hooks", "jobs")
+CHANNELS_PLANNED = ("discord", "telegram", "web")
+REHEARSAL = "rehearsal"
+NOT_BUILT = "is not built yet; remove it"
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_DOMAIN = re.compile(r"[^\s/:@*?#]+\.[^\s/:@*?#]+|localhost")
+_HTTP_URL = re.compile(r"https?://[^\s/?#@]+[^\s?#]*")
+
+
+class Section(BaseModel):
+    """A table of the file: frozen, no unknown key, no silent conversion of types."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, validate_default=True, allow_inf_nan=False
+    )
+
+
+def _list_to_tuple(value: object) -> object:
+    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
+
+
+def _refuse_unbuilt(value: T) -> T:
+    if value:
+        raise ValueError(NOT_BUILT)
+    return value
+
+
+def _check_url(value: str) -> str:
+    if value and _HTTP_URL.fullmatch(value) is None:
+        raise ValueError("is not an address; write http(s)://host[:port][/path], without a login")
+    return value
+
+
+def _check_tool(value: str) -> str:
+    if _TOOL_NAME.fullmatch(value) is None:
+        raise ValueError(f"{value!r} is not a tool's name; tools are granted one by one, by name")
+    return value
+
+
+def _check_domain(value: str) -> str:
+    if _DOMAIN.fullmatch(value) is None:
+        raise ValueError(f'{value!r} is not a domain; write it without scheme: "example.org"')
+    return value.lower()
+
+
+HttpUrl = Annotated[str, AfterValidator(_check_url)]
+"""An http or https address; empty means the built-in one."""
+ToolNames = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_tool)], ...], BeforeValidator(_list_to_tuple)
+]
+Domains = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_domain)], ...], BeforeValidator(_list_to_tuple)
+]
+
+
+class AgentSettings(Section):
+    """`[agent]`: who answers, with which model."""
+
+    name: str = Field(default="Geode", min_length=1, max_length=80)
+    model: str = ""
+    """`provider/model`; empty without any `[providers.*]` means the rehearsal model."""
+    judge_model: str = ""
+    """Empty: the same model."""
+    judgment_engine: Literal["llm", "jev", "off", "rule_based"] = "llm"
+    timezone: str = "UTC"
+    terminal_profile: str = "terminal"
+    headless_profile: str = "default"
+
+    @field_validator("model", "judge_model")
+    @classmethod
+    def _model_names_a_provider(cls, value: str) -> str:
+        provider, slash, model = value.partition("/")
+        if value in {"", REHEARSAL}:
+            return value
+        if provider in PROVIDERS_PLANNED:
+            raise ValueError(f"the provider {provider!r} {NOT_BUILT}")
+        if provider not in PROVIDERS_BUILT or not slash or not model.strip():
+            raise ValueError(
+                f'{value!r} does not name a model; write "provider/model", '
+                f"where the provider is one of: {', '.join(PROVIDERS_BUILT)}"
+            )
+        return value
+
+    @field_validator("judgment_engine")
+    @classmethod
+    def _engine_is_built(cls, value: str) -> str:
+        if value == "jev":
+            raise ValueError(f"the judge 'jev' {NOT_BUILT}")
+        return "llm"
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone_exists(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(
+                f'{value!r} is not a time zone; write an IANA name such as "Europe/Berlin"'
+            ) from None
+        return value
+
+
+class StateSettings(Section):
+    """`[state]`: where everything that must survive is kept."""
+
+    url: str = "sqlite:///geode.db"
+
+    @field_validator("url")
+    @classmethod
+    def _is_a_sqlite_file(cls, value: str) -> str:
+        if value.startswith(("postgresql:", "postgresql+", "postgres:")):
+            raise ValueError('Postgres is not built yet; write "sqlite:///geode.db"')
+        path = value.removeprefix("sqlite:///")
+        if path == value or not path.strip("/") or ":memory:" in path or "?" in path:
+            raise ValueError(
+                'state must be kept in a file; write "sqlite:///geode.db" (in the state folder) '
+                'or "sqlite:////absolute/path.db"'
+            )
+        return value
+
+    def path_under(self, state_folder: Path) -> Path:
+        """The database file; a relative path lies in the state folder, wherever we were started."""
+        return state_folder / self.url.removeprefix("sqlite:///")
+
+
+class RetentionSettings(Section):
+    """`[retention]`: how much of each record is kept."""
+
+    timeline_days: int = Field(default=90, ge=1, le=36_500)
+    timeline_bytes: int = Field(default=1_073_741_824, ge=1_048_576)
+    evidence_days: int = Field(default=30, ge=1, le=36_500)
+    files_days: int = Field(default=90, ge=1, le=36_500)
+
+
+class LimitSettings(Section):
+    """`[limits]`: hard stops; reaching one is said in the chat."""
+
+    turns_parallel: int = Field(default=4, ge=1, le=1_000)
+    inbox_depth_session: int = Field(default=50, ge=1, le=100_000)
+    inbox_depth_total: int = Field(default=5_000, ge=1, le=10_000_000)
+    steps_max: int = Field(default=20, ge=1, le=1_000)
+    """Model calls of one turn."""
+    lease_s: float = Field(default=30.0, ge=0.2, le=3_600)
+    catchup_max_age_s: int = Field(default=86_400, ge=0)
+    cost_usd_per_turn: float | None = Field(default=None, gt=0)
+
+
+class TokenPrice(NamedTuple):
+    """USD per million tokens."""
+
+    input_usd: float
+    output_usd: float
+    cached_input_usd: float
+
+
+def _parse_price(value: object) -> TokenPrice:
+    if isinstance(value, TokenPrice):
+        return value
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    numbers = [float(n) for n in items if isinstance(n, int | float) and not isinstance(n, bool)]
+    if len(numbers) != len(items) or len(numbers) not in {2, 3} or not all(n >= 0 for n in numbers):
+        raise ValueError(
+            "a price is written [input, output, cached input] in USD per million tokens"
+        )
+    return TokenPrice(numbers[0], numbers[1], numbers[-1] if len(numbers) == 3 else numbers[0])
+
+
+class ProviderSettings(Section):
+    """`[providers.NAME]`: how to reach one model provider."""
+
+    api_key: SecretRef | None = None
+    base_url: HttpUrl = ""
+    prices: Mapping[str, Annotated[TokenPrice, BeforeValidator(_parse_price)]] = {}
+    """Prices by model id, for models whose price the catalogue does not know."""
+
+
+class ProfileSettings(Section):
+    """`[profiles.NAME]`: what a binding grants, tool by tool."""
+
+    tools: ToolNames = ()
+    ask: ToolNames = ()
+    """Granted, but each call needs an approver; without approvers each call is denied."""
+    cost_usd_per_day: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _grants_once(self) -> ProfileSettings:
+        twice = sorted(set(self.tools) & set(self.ask))
+        if twice:
+            raise ValueError(f"{twice[0]!r} stands in tools and in ask; keep it in one of them")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A profile as the runtime reads it, built in or from the file."""
+
+    name: str
+    tools: frozenset[str]
+    ask: frozenset[str] = frozenset()
+    grants_all: bool = False
+    """Every registered tool; those with an effect ask. Only the built-in terminal profile."""
+    cost_usd_per_day: float | None = None
+
+
+READ_ONLY_TOOLS = frozenset({"list_files", "read_file", "grep_files", "web_fetch", "memory_search"})
+BUILTIN_PROFILES: Mapping[str, Profile] = {
+    "default": Profile("default", READ_ONLY_TOOLS),
+    "terminal": Profile("terminal", frozenset(), grants_all=True),
+}
+
+
+class Binding(Section):
+    """One of `[[bindings]]`: a place that is served, for whom, and by whose authority."""
+
+    channel: str = Field(min_length=1)
+    where: str
+    people: tuple[str, ...] | Literal["members"] = ()
+    """Who may talk; an empty list matches nobody, `members` everyone in the channel."""
+    operators: tuple[str, ...] = ()
+    approvers: tuple[str, ...] = ()
+    review_where: Annotated[str, AfterValidator(_refuse_unbuilt)] = ""
+    two_person: Annotated[bool, AfterValidator(_refuse_unbuilt)] = False
+    approval_expires_s: Annotated[int | None, AfterValidator(_refuse_unbuilt)] = None
+    respond: Literal["mention", "always"] = "mention"
+    profile: str = "default"
+    time_budget_s: float = Field(default=300.0, gt=0, le=86_400)
+
+    @property
+    def key(self) -> str:
+        """The binding's name in records and jobs: `slack:T0123/C0456`."""
+        return f"{self.channel}:{self.where}"
+
+    @cached_property
+    def place(self) -> BoundPlace:
+        """`where`, taken apart."""
+        return split_where(self.where)
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _where_is_exact(cls, value: object, info: ValidationInfo) -> str:
+        return parse_where(str(info.data.get("channel", "")), value)
+
+    @field_validator("people", "operators", "approvers", mode="before")
+    @classmethod
+    def _people_are_ids(cls, value: object, info: ValidationInfo) -> object:
+        if info.field_name == "people" and value == "members":
+            return value
+        return parse_people(str(info.data.get("channel", "")), value)
+
+    @field_validator("operators")
+    @classmethod
+    def _has_an_operator(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("a binding names at least one operator, by platform id")
+        return value
+
+    @field_validator("approvers")
+    @classmethod
+    def _approvals_come_later(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return _refuse_unbuilt(value)
+
+    @model_validator(mode="after")
+    def _direct_messages_have_people(self) -> Binding:
+        if self.place.is_direct and self.people == "members":
+            raise ValueError('direct messages have no members; list the ids in "people"')
+        return self
+
+
+class WebSettings(Section):
+    """`[web]`: what web_fetch may open."""
+
+    fetch: Literal["seen", "listed", "any"] = "seen"
+    """`seen`: addresses that a person or a result named; `listed`: only `allow_domains`."""
+    allow_domains: Domains = ()
+    search: Annotated[Mapping[str, object] | None, AfterValidator(_refuse_unbuilt)] = None
+
+
+class Settings(Section):
+    """The whole configuration, checked; what is not written has its built-in default."""
+
+    agent: AgentSettings = AgentSettings()
+    state: StateSettings = StateSettings()
+    retention: RetentionSettings = RetentionSettings()
+    limits: LimitSettings = LimitSettings()
+    providers: Mapping[str, ProviderSettings] = {}
+    channels: Mapping[str, InstanceOf[Section]] = {}
+    """Each channel's own settings model, by the channel's name."""
+    bindings: Annotated[tuple[Binding, ...], BeforeValidator(_list_to_tuple)] = ()
+    profiles: Mapping[str, ProfileSettings] = {}
+    web: WebSettings = WebSettings()
+
+    def has_profile(self, name: str) -> bool:
+        """Whether a profile of that name is written or built in."""
+        return name in self.profiles or name in BUILTIN_PROFILES
+
+    def profile(self, name: str) -> Profile:
+        """The profile of that name: the file's before the built-in one; raises `KeyError`."""
+        written = self.profiles.get(name)
+        if written is None:
+            return BUILTIN_PROFILES[name]
+        return Profile(
+            name,
+            tools=frozenset(written.tools),
+            ask=frozenset(written.ask),
+            cost_usd_per_day=written.cost_usd_per_day,
+        )

@@ -6,17 +6,19 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from geode.errors import ConfigError, SchemaMismatchError, StoreError
+from geode.errors import SchemaMismatchError, StoreError
 from geode.ports import Clock, Failpoints
 from geode.store.faults import store_error_of
 from geode.store.writer import Writer
 
 T = TypeVar("T")
+Tx: TypeAlias = Connection
+"""What a unit of work receives; rooms above the store only pass it on."""
 SCHEMA_HEAD = "0001"
 KNOWN_REVISIONS = ("0001",)
 BUSY_TIMEOUT_MS = 5000
@@ -62,18 +64,6 @@ class Store:
         self.writer.close()
         await self._read_engine.dispose()
         self._write_engine.dispose()
-
-
-def sqlite_path(url: str, state_folder: Path) -> Path:
-    """The file a `sqlite:///` URL names, relative to the state folder; other schemes are refused."""
-    if url.startswith(("postgresql:", "postgresql+", "postgres:")):
-        raise ConfigError(
-            "state.url: PostgreSQL is not built yet; use a sqlite:/// URL such as sqlite:///geode.db."
-        )
-    prefix = "sqlite:///"
-    if not url.startswith(prefix) or len(url) == len(prefix):
-        raise ConfigError(f"state.url: {url!r} is not a sqlite:/// URL such as sqlite:///geode.db.")
-    return state_folder / url.removeprefix(prefix)
 
 
 def _create_write_engine(path: Path) -> Engine:

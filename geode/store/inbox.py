@@ -43,9 +43,15 @@ def forget_events(tx: Connection, before_us: int) -> None:
 
 
 def add_message(
-    tx: Connection, session_id: SessionId, message: InboundMessage, *, kind: str, now_us: int
+    tx: Connection,
+    session_id: SessionId,
+    message: InboundMessage,
+    *,
+    kind: str = "message",
+    state: str = "queued",
+    now_us: int,
 ) -> int:
-    """Queue one message and return its row id."""
+    """Store one message, queued unless said otherwise, and return its row id."""
     return tx.execute(
         insert(inbox)
         .values(
@@ -56,6 +62,7 @@ def add_message(
             sender_name=message.sender.name,
             text=message.text,
             kind=kind,
+            state=state,
             reply_to=message.reply_to,
             received_at_us=now_us,
         )

@@ -1,0 +1,1 @@
+"""Intake: one front door for every event, and a durable row before any acknowledgement."""

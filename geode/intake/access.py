@@ -1,0 +1,101 @@
+"""Who may talk where: one pure decision for every ingress, before anything is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from geode.messages import ButtonPress, Inbound, InboundMessage, Person, Thread
+from geode.settings import Binding
+
+_SEAL: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFacts:
+    """What the store knows of the event's thread."""
+
+    is_followed: bool
+    """The agent was addressed in this thread before, so it follows what people say there."""
+
+
+MOST_PERMISSIVE: Final = ThreadFacts(is_followed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """An event that passed every check; only `admit` can make one."""
+
+    event: Inbound
+    binding: Binding
+    seal: object = field(repr=False)
+
+    def __post_init__(self) -> None:
+        assert self.seal is _SEAL, "an event is admitted by admit() only"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """An event that stores nothing; the rule says why."""
+
+    rule: str
+
+
+def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Admitted | Ignored:
+    """Decide one event; pure and total, deny by default."""
+    sender = _sender_of(event)
+    if sender.is_bot:
+        return Ignored("access.bot")
+    binding = find_binding(bindings, event.thread, is_direct=_is_direct(event))
+    if binding is None:
+        return Ignored("access.unbound")
+    if not may_talk(binding, sender):
+        return Ignored("access.stranger")
+    if not _concerns_agent(event, binding, facts):
+        return Ignored("access.not_addressed")
+    return Admitted(event, binding, _SEAL)
+
+
+def find_binding(bindings: Iterable[Binding], thread: Thread, *, is_direct: bool) -> Binding | None:
+    """The binding nearest to the place: its thread before its channel."""
+    best: Binding | None = None
+    for binding in bindings:
+        if not _covers(binding, thread, is_direct=is_direct):
+            continue
+        if binding.place.thread:
+            return binding
+        best = best or binding
+    return best
+
+
+def may_talk(binding: Binding, person: Person) -> bool:
+    """Whether the person is listed; `members` trusts the platform's own membership."""
+    if binding.people == "members":
+        return bool(person.id)
+    return person.id in binding.people or person.id in binding.operators
+
+
+def _covers(binding: Binding, thread: Thread, *, is_direct: bool) -> bool:
+    place = binding.place
+    if binding.channel != thread.platform or place.workspace != thread.workspace:
+        return False
+    if place.is_direct:
+        return is_direct
+    return place.channel == thread.channel and place.thread in ("", thread.thread)
+
+
+def _concerns_agent(event: Inbound, binding: Binding, facts: ThreadFacts) -> bool:
+    if not isinstance(event, InboundMessage):
+        return True
+    if event.kind != "message":
+        return facts.is_followed
+    return event.is_addressed or event.is_direct or binding.respond == "always" or facts.is_followed
+
+
+def _sender_of(event: Inbound) -> Person:
+    return event.presser if isinstance(event, ButtonPress) else event.sender
+
+
+def _is_direct(event: Inbound) -> bool:
+    return isinstance(event, InboundMessage) and event.is_direct

@@ -1,0 +1,191 @@
+"""The front door: decide, store once, and only then let the channel acknowledge."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from geode.errors import StoreError
+from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, ThreadFacts, admit
+from geode.messages import Inbound, InboundMessage, Mode, Place, SessionId, SessionState
+from geode.ports import Accepted, Clock
+from geode.reply import sentences
+from geode.settings import Binding, LimitSettings
+from geode.store import inbox, outbox, sessions
+from geode.store.database import Store, Tx
+from geode.store.outbox import NewOutbox
+
+DAY_US = 86_400_000_000
+
+
+class Wakes(Protocol):
+    """Who hears, after a commit, that there is something to do; may be lost without harm."""
+
+    def wake_session(self, session_id: SessionId) -> None:
+        """A message waits for a turn."""
+        ...
+
+    def wake_delivery(self, session_id: SessionId) -> None:
+        """A row waits to be delivered."""
+        ...
+
+    def mark_working(self, place: Place, message_id: str) -> None:
+        """Show on the person's message that it was taken."""
+        ...
+
+    def mark_catch_up_due(self, channel: str) -> None:
+        """The channel may have missed events."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    accepted: Accepted
+    session_id: SessionId | None = None
+    wakes_session: bool = False
+    wakes_delivery: bool = False
+
+
+class Inbox:
+    """The one implementation of `Intake`: every ingress of every channel ends here."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        bindings: Sequence[Binding],
+        limits: LimitSettings,
+        wakes: Wakes,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._bindings = bindings
+        self._limits = limits
+        self._wakes = wakes
+        self.ignored: Counter[str] = Counter()
+        """Events that stored nothing, by the rule that ignored them."""
+
+    async def accept(self, event: Inbound) -> Accepted:
+        """Decide and store one event; returns only after the commit.
+
+        Raises `StoreError` when nothing could be stored; the channel's catch-up is then due.
+        """
+        # A stranger's event must not reach the writer, so the facts are assumed before they are read.
+        early = admit(event, self._bindings, MOST_PERMISSIVE)
+        if isinstance(early, Ignored):
+            self.ignored[early.rule] += 1
+            return Accepted("ignored", early.rule)
+        try:
+            stored = await self._store.write("intake", lambda tx: self._decide(tx, event))
+        except StoreError:
+            self._wakes.mark_catch_up_due(event.thread.platform)
+            raise
+        self._spread(stored, event)
+        return stored.accepted
+
+    def mark_catch_up_due(self, channel: str) -> None:
+        """The channel may have missed events; a catch-up will follow."""
+        self._wakes.mark_catch_up_due(channel)
+
+    def _spread(self, stored: _Stored, event: Inbound) -> None:
+        if stored.accepted.outcome == "ignored":
+            self.ignored[stored.accepted.reason] += 1
+        if stored.session_id is None:
+            return
+        if stored.wakes_session and isinstance(event, InboundMessage):
+            self._wakes.mark_working(Place(event.thread, event.reply_to), event.message_id)
+            self._wakes.wake_session(stored.session_id)
+        if stored.wakes_delivery:
+            self._wakes.wake_delivery(stored.session_id)
+
+    def _decide(self, tx: Tx, event: Inbound) -> _Stored:
+        facts = ThreadFacts(is_followed=sessions.has_session(tx, event.thread))
+        verdict = admit(event, self._bindings, facts)
+        if isinstance(verdict, Ignored):
+            return _Stored(Accepted("ignored", verdict.rule))
+        now_us = self._clock.now_us()
+        platform = event.thread.platform
+        if not inbox.remember_event(tx, platform, event.dedupe_key, "seen", now_us):
+            return _Stored(Accepted("duplicate"))
+        if not isinstance(event, InboundMessage):
+            return _Stored(Accepted("ignored", "access.not_built"))
+        if event.kind != "message":
+            return self._change(tx, event, now_us)
+        return self._store_message(tx, verdict, event, now_us)
+
+    def _change(self, tx: Tx, event: InboundMessage, now_us: int) -> _Stored:
+        session_id = sessions.find_session(tx, event.thread)
+        if session_id is None:
+            return _Stored(Accepted("ignored", "edit.unknown_message"))
+        text = event.text if event.kind == "edit" else None
+        found = inbox.change_queued(tx, session_id, event.message_id, text)
+        if found == "taken" and text:
+            inbox.add_message(tx, session_id, event, kind="edit", now_us=now_us)
+        return _Stored(Accepted("changed", found), session_id)
+
+    def _store_message(
+        self, tx: Tx, admitted: Admitted, message: InboundMessage, now_us: int
+    ) -> _Stored:
+        session_id = self._bind(tx, admitted, message, now_us)
+        _advance_cursors(tx, message)
+        if self._is_too_old(message, now_us):
+            inbox.add_message(tx, session_id, message, state="skipped", now_us=now_us)
+            notice = NewOutbox(
+                "too_old", str(now_us // DAY_US), sentences.TOO_OLD, message.reply_to
+            )
+            is_new = outbox.add_outbox(tx, session_id, notice, now_us)
+            return _Stored(Accepted("refused", "too_old"), session_id, wakes_delivery=is_new)
+        refusal = self._find_overload(tx, session_id, message)
+        if refusal is not None:
+            is_new = outbox.add_outbox(tx, session_id, refusal, now_us)
+            return _Stored(Accepted("refused", "overloaded"), session_id, wakes_delivery=is_new)
+        inbox.add_message(tx, session_id, message, now_us=now_us)
+        held = self._tell_held(tx, session_id, message, now_us)
+        return _Stored(Accepted("stored"), session_id, wakes_session=True, wakes_delivery=held)
+
+    def _bind(self, tx: Tx, admitted: Admitted, message: InboundMessage, now_us: int) -> SessionId:
+        new = sessions.NewSession(
+            id=SessionId("s" + secrets.token_hex(8)),
+            binding=admitted.binding.key,
+            mode=Mode.DAEMON,
+            is_direct=message.is_direct,
+            earlier_before=message.message_id if message.has_earlier else "",
+        )
+        return sessions.bind_session(tx, message.thread, new, now_us)
+
+    def _is_too_old(self, message: InboundMessage, now_us: int) -> bool:
+        age_us = now_us - message.sent_at_us
+        return message.is_catch_up and age_us > self._limits.catchup_max_age_s * 1_000_000
+
+    def _find_overload(
+        self, tx: Tx, session_id: SessionId, message: InboundMessage
+    ) -> NewOutbox | None:
+        own, total = inbox.count_queued(tx, session_id)
+        if own >= self._limits.inbox_depth_session:
+            sentence = sentences.OVERLOADED
+        elif total >= self._limits.inbox_depth_total:
+            sentence = sentences.OVERLOADED_ALL
+        else:
+            return None
+        episode = str(inbox.oldest_queued(tx, session_id))
+        return NewOutbox("overloaded", episode, sentence, message.reply_to)
+
+    def _tell_held(
+        self, tx: Tx, session_id: SessionId, message: InboundMessage, now_us: int
+    ) -> bool:
+        row = sessions.read_session(tx, session_id)
+        if row is None or row.state == SessionState.IDLE:
+            return False
+        notice = NewOutbox("held", row.turn_id, sentences.HELD, message.reply_to)
+        return outbox.add_outbox(tx, session_id, notice, now_us)
+
+
+def _advance_cursors(tx: Tx, message: InboundMessage) -> None:
+    thread = message.thread
+    inbox.advance_cursor(tx, thread, message.order_key, message.message_id)
+    if message.message_id == thread.thread:
+        root = type(thread)(thread.platform, thread.workspace, thread.channel, "")
+        inbox.advance_cursor(tx, root, message.order_key, message.message_id)

@@ -1,0 +1,1 @@
+"""Reply: what must go out, said once, delivered in order, redacted on its way."""

@@ -1,0 +1,38 @@
+"""Every sentence the runtime says by itself in a thread, in one place: plain, and what to do next."""
+
+from __future__ import annotations
+
+WORKING = "Working on it …"
+ANSWERED_BELOW = "Answered below."
+HELD = "I am still working on the message before; yours is kept and comes next."
+OVERLOADED = (
+    "Too many messages are waiting in this thread, so this one was not taken. "
+    "Please send it again once I have answered."
+)
+OVERLOADED_ALL = (
+    "I have more messages waiting than I may take on, so this one was not taken. "
+    "Please send it again later."
+)
+TOO_OLD = (
+    "Messages that arrived here while I was away are too old to act on now; "
+    "please send what is still needed again."
+)
+POISONED = (
+    "I tried this three times and had to stop in the middle each time, so I gave it up. "
+    "Please ask in another way, or ask an operator to look at the log."
+)
+
+
+def describe_uncertain(tool: str, receipt_id: str) -> str:
+    """What a thread is told when an effect cannot be read back after a crash."""
+    return (
+        f"I was interrupted while `{tool}` was running and cannot tell whether it happened. "
+        f"It will not be run again by itself. An operator can settle it: "
+        f"`geode effects settle {receipt_id} happened` or `geode effects settle {receipt_id} did-not`."
+    )
+
+
+def describe_progress(phase: str, tools: tuple[str, ...], elapsed_s: float) -> str:
+    """One line of progress: what is being done and for how long; never candidate text."""
+    doing = f"using {', '.join(f'`{tool}`' for tool in tools)}" if tools else phase
+    return f"Working on it: {doing} ({int(elapsed_s)} s)"

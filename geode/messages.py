@@ -184,6 +184,8 @@ class ToolResult:
     call_id: str
     text: str
     is_error: bool = False
+    names_urls: bool = False
+    """URLs in the text come from the outside world, so a later fetch may follow them."""
 
 
 Block: TypeAlias = Text | ToolCall | ToolResult
@@ -398,6 +400,8 @@ class StepSnapshot:
     output_tokens_max: int = 8192
     may_call_tools: bool = True
     """False in the last permitted round: the model must answer in text."""
+    on_wait: Callable[[float], None] | None = field(default=None, compare=False, repr=False)
+    """Told the seconds before each wait for the provider, so that the person sees one notice."""
 
 
 class StopCause(StrEnum):

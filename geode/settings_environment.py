@@ -59,14 +59,12 @@ def overlay_environment(
 
 def _match_written_names(path: tuple[str, ...], written: Table) -> tuple[str, ...]:
     """The path with the names of tables as the file spells them; variables are upper case."""
-    table: object = written
-    matched: list[str] = []
-    for part in path:
-        names = table if isinstance(table, dict) else {}
-        spelled = next((n for n in names if n.lower().replace("-", "_") == part), part)
-        matched.append(spelled)
-        table = names.get(spelled)
-    return tuple(matched)
+    if not path:
+        return ()
+    spelled = next((n for n in written if n.lower().replace("-", "_") == path[0]), path[0])
+    below = written.get(spelled)
+    table = cast("Table", below) if isinstance(below, dict) else Table()
+    return (spelled, *_match_written_names(path[1:], table))
 
 
 def _type_of(name: str, path: tuple[str, ...], channels: Mapping[str, type[Section]]) -> Any:

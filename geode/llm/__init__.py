@@ -1,0 +1,1 @@
+"""The model room: one provider call in, one whole classified answer out."""

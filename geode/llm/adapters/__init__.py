@@ -1,0 +1,1 @@
+"""One adapter per provider route; each imports its SDK only when it is used."""

@@ -1,0 +1,196 @@
+"""Our neutral step as an Anthropic request body, joined from bytes made once; pure.
+
+Every body is acceptable by construction: roles alternate, no text block is blank, and the message
+after a tool call holds exactly one result per call, first in its content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+
+import orjson
+
+from geode.messages import BoundToolPlan, Message, StepSnapshot, SystemPrompt, Text, ToolCall
+
+WIRE = "anthropic"
+"""The key of our caches in `Message.wire` and `BoundToolPlan.wire`."""
+WIRE_RESULTS = "anthropic:results"
+WIRE_IDS = "anthropic:ids"
+
+LOST_RESULT = "This call was interrupted; its result is not known."
+EARLIER_GONE = "(The earlier part of this conversation is not shown.)"
+_CACHE = b',"cache_control":{"type":"ephemeral"}}'
+
+
+def dump_json(value: object) -> bytes:
+    """JSON bytes; what orjson refuses (lone surrogates, huge integers) is made sendable."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
+
+
+def build_request(step: StepSnapshot, output_tokens_max: int) -> bytes:
+    """The whole request body; history and tools that were sent before are not serialised again."""
+    parts = [
+        b'{"model":',
+        dump_json(step.model),
+        b',"max_tokens":%d,"stream":true' % min(step.output_tokens_max, output_tokens_max),
+    ]
+    system = system_bytes(step.system)
+    if system:
+        parts += [b',"system":', system]
+    tools = tools_bytes(step.plan)
+    if tools:
+        parts += [b',"tools":', tools]
+        if not step.may_call_tools:
+            parts.append(b',"tool_choice":{"type":"none"}')
+    parts += [b',"messages":[', b",".join(_message_list(step.messages)), b"]}"]
+    return b"".join(parts)
+
+
+@lru_cache(maxsize=64)
+def system_bytes(system: SystemPrompt) -> bytes:
+    """The system blocks; the stable one ends with a cache mark. Empty when both are blank."""
+    blocks: list[bytes] = []
+    if system.stable.strip():
+        blocks.append(_text_block(system.stable)[:-1] + _CACHE)
+    if system.changing.strip():
+        blocks.append(_text_block(system.changing))
+    return b"[" + b",".join(blocks) + b"]" if blocks else b""
+
+
+def tools_bytes(plan: BoundToolPlan) -> bytes:
+    """The plan's tools, made once per plan; the last one carries a cache mark."""
+    made = plan.wire.get(WIRE)
+    if made is None:
+        rows = [
+            dump_json({"name": t.name, "description": t.description, "input_schema": t.schema})
+            for t in plan.tools
+        ]
+        made = b"[" + b",".join(rows)[:-1] + _CACHE + b"]" if rows else b""
+        plan.wire[WIRE] = made
+    return made
+
+
+def assistant_bytes(message: Message) -> bytes:
+    """The comma-joined blocks of an assistant message; the provider's own where we have them."""
+    made = message.wire.get(WIRE)
+    if made is None:
+        own = message.opaque[1:-1].strip() if message.provider == WIRE else b""
+        made = own or b",".join(_neutral_blocks(message))
+        message.wire[WIRE] = made
+        message.wire[WIRE_IDS] = _join_ids([call.call_id for call in message.calls])
+    return made
+
+
+def _neutral_blocks(message: Message) -> list[bytes]:
+    blocks: list[bytes] = []
+    for block in message.blocks:
+        if isinstance(block, Text) and block.text.strip():
+            blocks.append(_text_block(block.text))
+        elif isinstance(block, ToolCall):
+            blocks.append(
+                dump_json(
+                    {
+                        "type": "tool_use",
+                        "id": block.call_id,
+                        "name": block.name,
+                        "input": block.arguments or {},
+                    }
+                )
+            )
+    return blocks
+
+
+def _text_block(text: str) -> bytes:
+    return b'{"type":"text","text":' + dump_json(text) + b"}"
+
+
+def _result_block(call_id: str, text: str, *, is_error: bool) -> bytes:
+    content = b',"content":' + dump_json(text) if text.strip() else b""
+    error = b',"is_error":true' if is_error else b""
+    return b'{"type":"tool_result","tool_use_id":' + dump_json(call_id) + content + error + b"}"
+
+
+def _join_ids(ids: Sequence[str]) -> bytes:
+    return "\0".join(ids).encode("utf-8", "replace")
+
+
+def _fill_user(message: Message) -> None:
+    """Cache the texts and the results of a user or tool message apart: results go first."""
+    texts = [_text_block(b.text) for b in message.blocks if isinstance(b, Text) and b.text.strip()]
+    rows = [_result_block(r.call_id, r.text, is_error=r.is_error) for r in message.results]
+    message.wire[WIRE_RESULTS] = b",".join(rows)
+    message.wire[WIRE_IDS] = _join_ids([r.call_id for r in message.results])
+    message.wire[WIRE] = b",".join(texts)
+
+
+def _user_content(group: Sequence[Message], before: Message | None) -> list[bytes]:
+    """The pieces of one user message that merges a group, answering every call before it."""
+    for message in group:
+        if WIRE not in message.wire:
+            _fill_user(message)
+    texts = [m.wire[WIRE] for m in group if m.wire[WIRE]]
+    owed = before.wire[WIRE_IDS] if before is not None else b""
+    holders = [m for m in group if m.wire[WIRE_IDS]]
+    if len(holders) == 1 and holders[0].wire[WIRE_IDS] == owed:
+        return [holders[0].wire[WIRE_RESULTS], *texts]
+    if not owed:
+        return texts
+    return [*_match_results(before.calls if before is not None else (), holders), *texts]
+
+
+def _match_results(calls: Sequence[ToolCall], holders: Sequence[Message]) -> list[bytes]:
+    """One result per call in the calls' order; results without a call are left out."""
+    waiting = [result for message in holders for result in message.results]
+    rows: list[bytes] = []
+    for call in calls:
+        found = next((r for r in waiting if r.call_id == call.call_id), None)
+        if found is None:
+            rows.append(_result_block(call.call_id, LOST_RESULT, is_error=True))
+            continue
+        waiting.remove(found)
+        rows.append(_result_block(call.call_id, found.text, is_error=found.is_error))
+    return rows
+
+
+def _message_list(messages: Sequence[Message]) -> list[bytes]:
+    """The wire messages in order, roles alternating; the last user message carries a cache mark."""
+    rows: list[tuple[bytes, list[bytes]]] = []
+    assistant: Message | None = None
+    group: list[Message] = []
+
+    def close_group() -> None:
+        content = _user_content(group, assistant)
+        if content:
+            rows.append((b"user", content))
+        group.clear()
+
+    for message in messages:
+        if message.role != "assistant":
+            group.append(message)
+            continue
+        content = assistant_bytes(message)
+        if not content:
+            continue
+        close_group()
+        if rows and rows[-1][0] == b"assistant":
+            rows[-1][1].append(content)
+        else:
+            rows.append((b"assistant", [content]))
+        assistant = message
+    close_group()
+    return _render_rows(rows)
+
+
+def _render_rows(rows: list[tuple[bytes, list[bytes]]]) -> list[bytes]:
+    if not rows or rows[0][0] == b"assistant":
+        rows.insert(0, (b"user", [_text_block(EARLIER_GONE)]))
+    if rows[-1][0] == b"user":
+        rows[-1][1][-1] = rows[-1][1][-1][:-1] + _CACHE
+    return [b'{"role":"%b","content":[%b]}' % (role, b",".join(content)) for role, content in rows]

@@ -1,0 +1,1 @@
+"""The durable records of a session, above the store's rows."""

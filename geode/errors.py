@@ -14,6 +14,10 @@ GeodeError
 │   ├── SendRateLimitedError    the platform asked us to wait
 │   ├── SendUnknownError        the platform may or may not have accepted it
 │   └── ChannelDownError        the platform could not be reached; nothing was sent
+├── ToolError                   a tool did not do what was asked, and changed nothing
+│   ├── PathRefusedError        the path does not name a plain file of the session's workspace
+│   ├── FileRefusedError        the workspace cannot take or give what was asked
+│   └── FetchRefusedError       the address may not be contacted, or gave no readable page
 ├── ModelError                  a model call failed; its kinds live in geode/llm/errors.py
 └── ControlError                a command-line verb was refused by the daemon
 """
@@ -90,6 +94,22 @@ class SendUnknownError(ChannelError):
 
 class ChannelDownError(ChannelError):
     """The platform could not be reached; certainly nothing was sent."""
+
+
+class ToolError(GeodeError):
+    """A tool did not do what was asked and changed nothing; the message is for the model."""
+
+
+class PathRefusedError(ToolError):
+    """The path does not name a plain file or folder of the session's workspace."""
+
+
+class FileRefusedError(ToolError):
+    """The workspace cannot take or give what was asked; nothing was changed."""
+
+
+class FetchRefusedError(ToolError):
+    """The address may not be contacted, or what it gave is not a readable page."""
 
 
 class ModelError(GeodeError):

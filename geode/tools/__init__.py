@@ -1,0 +1,1 @@
+"""The tools a plan may hold: one file each, the safety policy beside the handler."""

@@ -1,0 +1,83 @@
+"""Runs blocking file work off the loop, and parsers of foreign text in a child that may be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import geode
+
+Outcome = TypeVar("Outcome")
+
+_ROOT = str(Path(geode.__file__).resolve().parents[1])
+_START = "import sys; sys.path.insert(0, sys.argv[1]); import runpy; runpy.run_module(sys.argv[2], run_name='__main__')"
+
+
+async def run_to_end(work: Callable[[], Outcome]) -> Outcome:
+    """Run blocking work in a thread; a cancellation is raised only after the work has ended.
+
+    A thread cannot be stopped, so whoever holds a lock over the work must not let go before.
+    """
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                continue
+        if not task.cancelled():
+            task.exception()
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class ChildOutput:
+    """What a child wrote before it ended or was ended."""
+
+    stdout: bytes
+    is_complete: bool
+    """False when it ran out of time or failed; the output may then stop anywhere."""
+
+
+def run_child(
+    module: str, payload: bytes, *, seconds_max: float, pass_fds: tuple[int, ...] = ()
+) -> ChildOutput:
+    """Run one of our modules as a child with an empty environment, and kill it when time is up.
+
+    Patterns and pages come from outside and can make a parser run for hours: in a thread it could
+    not be stopped and would hold up the daemon.
+    """
+    # One argument list without a shell: the interpreter, its code and two fixed words.
+    argv = [sys.executable, "-I", "-c", _START, _ROOT, module]
+    try:
+        done = subprocess.run(  # noqa: S603
+            argv,
+            input=payload,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds_max,
+            env={},
+            cwd="/",
+            pass_fds=pass_fds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as exc:
+        return ChildOutput(exc.stdout or b"", is_complete=False)
+    return ChildOutput(done.stdout, is_complete=done.returncode == 0)
+
+
+def limit_child(*, cpu_s: int, memory_bytes: int) -> None:
+    """Called first in a child: the kernel ends it if the parent no longer can."""
+    import resource  # noqa: PLC0415 - a child needs it, the daemon does not
+
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,0 +1,142 @@
+"""`edit_file`: replaces the one place where a text occurs, or nothing at all."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import partial
+
+from geode.errors import FileRefusedError, ToolError
+from geode.messages import (
+    Applied,
+    DataClass,
+    Done,
+    Effect,
+    Ending,
+    JsonObject,
+    Mode,
+    NotApplied,
+    SafetyPolicy,
+    Tool,
+    ToolContext,
+)
+from geode.tools import schema
+from geode.tools.blocking import run_to_end
+from geode.tools.paths import PATH_BYTES_MAX, WorkspacePath, parse_file_path
+from geode.tools.workspace import Workspaces, Written
+from geode.tools.write_file import encode_text, file_resources, unflushed
+
+POLICY = SafetyPolicy(
+    effect=Effect.MUTATE, data_class=DataClass.PERSONAL, approval="none", modes=frozenset(Mode)
+)
+
+
+def build(workspaces: Workspaces) -> Tool:
+    """The tool over these workspaces."""
+
+    async def edit_file(context: ToolContext, arguments: JsonObject) -> Ending:
+        try:
+            path = parse_file_path(schema.text_of(arguments, "path"))
+            written = await run_to_end(partial(_edit, workspaces, context, path, _change(arguments)))
+        except ToolError as exc:
+            return NotApplied(str(exc))
+        return Done(f"Edited {path.text}.") if written.is_flushed else Applied(unflushed(path))
+
+    async def reconcile(context: ToolContext, arguments: JsonObject) -> bool | None:
+        try:
+            path = parse_file_path(schema.text_of(arguments, "path"))
+        except ToolError:
+            return False
+        work = partial(_has_happened, workspaces, context, path, _change(arguments))
+        return await run_to_end(work)
+
+    text_max = workspaces.limits.file_bytes_max
+    return Tool(
+        name="edit_file",
+        description="Replace a text that occurs exactly once in a file of the workspace.",
+        schema=schema.closed_object(
+            ("path", "old", "new"),
+            path=schema.string("relative path", chars_max=PATH_BYTES_MAX, chars_min=1),
+            old=schema.string("exact present text", chars_max=text_max, chars_min=1),
+            new=schema.string("text in its place", chars_max=text_max),
+        ),
+        policy=POLICY,
+        handler=edit_file,
+        resources=file_resources,
+        reconcile=reconcile,
+    )
+
+
+def replace_once(text: str, old: str, new: str) -> str:
+    """The text with the only occurrence replaced; raises `FileRefusedError` with the true number.
+
+    When the text does not occur as written, its composed and decomposed forms and Windows line
+    ends are tried, since a model cannot see which of them a file uses.
+    """
+    for spelled_old, spelled_new in _spellings(old, new):
+        times = count_overlapping(text, spelled_old)
+        if times == 1:
+            return text.replace(spelled_old, spelled_new)
+        if times > 1:
+            raise FileRefusedError(
+                f"The old text occurs {times} times; give more of its surroundings so that it "
+                "occurs once. Nothing was changed."
+            )
+    raise FileRefusedError("The old text does not occur (0 times). Nothing was changed.")
+
+
+def count_overlapping(text: str, part: str) -> int:
+    """How many places the part begins at, overlapping ones included."""
+    times, place = 0, text.find(part)
+    while place >= 0:
+        times, place = times + 1, text.find(part, place + 1)
+    return times
+
+
+def judge_edit(text: str, old: str, new: str) -> bool | None:
+    """Whether the edit has happened, from the file's present text alone; None when it cannot say."""
+    if old == new:
+        return None
+    has_old = any(spelled in text for spelled, _ in _spellings(old, new))
+    has_new = bool(new) and any(spelled in text for _, spelled in _spellings(old, new))
+    if has_new and not has_old:
+        return True
+    if has_old and not has_new:
+        return False
+    return None
+
+
+def _change(arguments: JsonObject) -> tuple[str, str]:
+    return schema.text_of(arguments, "old"), schema.text_of(arguments, "new")
+
+
+def _spellings(old: str, new: str) -> list[tuple[str, str]]:
+    pairs = [
+        (old, new),
+        (unicodedata.normalize("NFC", old), new),
+        (unicodedata.normalize("NFD", old), new),
+    ]
+    if "\r" not in old:
+        pairs.append((old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")))
+    return list(dict.fromkeys(pairs))
+
+
+def _edit(
+    workspaces: Workspaces, context: ToolContext, path: WorkspacePath, change: tuple[str, str]
+) -> Written:
+    try:
+        text = workspaces.read_whole(context.session_id, path).decode()
+    except UnicodeDecodeError as exc:
+        raise FileRefusedError(f"{path.text} is not UTF-8 text. Nothing was changed.") from exc
+    content = encode_text(replace_once(text, *change))
+    return workspaces.write_file(context.session_id, path, content, context.operation_id)
+
+
+def _has_happened(
+    workspaces: Workspaces, context: ToolContext, path: WorkspacePath, change: tuple[str, str]
+) -> bool | None:
+    found = workspaces.read_back(context.session_id, path, context.operation_id)
+    if found is None:
+        return False
+    if found.is_marked:
+        return True
+    return judge_edit(found.content.decode("utf-8", "replace"), *change)

@@ -1,0 +1,233 @@
+"""Each session's own folder: everything is opened beneath its descriptor, writes are whole or not."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from geode.errors import FileRefusedError, PathRefusedError
+from geode.messages import SessionId
+from geode.ports import Failpoints, NoFailpoints
+from geode.tools import beneath, replace
+from geode.tools.paths import WorkspacePath, is_reserved
+
+_SESSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceLimits:
+    """How much one session may keep."""
+
+    file_bytes_max: int = 5_000_000
+    total_bytes_max: int = 200_000_000
+    entries_max: int = 5_000
+    """Files and folders together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file was replaced; a crash now leaves the new one, or with `is_flushed` False perhaps the old."""
+
+    was_new: bool
+    is_flushed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """What a file holds after a write whose outcome is unknown."""
+
+    content: bytes
+    is_marked: bool
+    """The file itself names the operation as its last writer."""
+
+
+class NoWorkspaceError(FileRefusedError):
+    """The session has no folder yet, so no file either."""
+
+    def __init__(self) -> None:
+        super().__init__("The workspace is empty.")
+
+
+class Workspaces:
+    """The folders of all sessions. Its methods block: call them in a thread."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        limits: WorkspaceLimits | None = None,
+        failpoints: Failpoints | None = None,
+    ) -> None:
+        self._root = root
+        self._failpoints = failpoints or NoFailpoints()
+        # One write at a time, so that two cannot both fit into the last free space.
+        self._writing = threading.Lock()
+        self.limits = limits or WorkspaceLimits()
+
+    @contextmanager
+    def open_session(self, session: SessionId, *, create: bool = False) -> Iterator[int]:
+        """A descriptor of the session's folder; raises `NoWorkspaceError` when it has none."""
+        if _SESSION_NAME.fullmatch(session) is None:
+            raise PathRefusedError("The session's id cannot name a folder.")
+        if create:
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            root = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError as exc:
+            raise NoWorkspaceError from exc
+        try:
+            if not create and beneath.look(root, session) is None:
+                raise NoWorkspaceError
+            with beneath.open_folder(root, (session,), made=[] if create else None) as folder:
+                yield folder
+        finally:
+            os.close(root)
+
+    def has_session(self, session: SessionId) -> bool:
+        """Whether the session has a folder yet; it gets one at its first write."""
+        try:
+            with self.open_session(session):
+                return True
+        except NoWorkspaceError:
+            return False
+
+    @contextmanager
+    def open_folder(self, session: SessionId, path: WorkspacePath) -> Iterator[int]:
+        """A descriptor of one folder of the session."""
+        with (
+            self.open_session(session) as base,
+            beneath.open_folder(base, path.given) as folder,
+        ):
+            yield folder
+
+    @contextmanager
+    def open_file(self, session: SessionId, path: WorkspacePath) -> Iterator[int]:
+        """A descriptor of one regular file of the session, for reading."""
+        *parents, name = path.given
+        with (
+            self.open_session(session) as base,
+            beneath.open_folder(base, tuple(parents)) as folder,
+            beneath.open_file(folder, name, path.text) as descriptor,
+        ):
+            yield descriptor
+
+    def read_whole(self, session: SessionId, path: WorkspacePath) -> bytes:
+        """A file's bytes; raises `FileRefusedError` beyond the limit for one file."""
+        with self.open_file(session, path) as descriptor:
+            raw = read_at(descriptor, 0, self.limits.file_bytes_max + 1)
+        if len(raw) > self.limits.file_bytes_max:
+            raise FileRefusedError(f"{path.text} is larger than {self.limits.file_bytes_max:,} bytes.")
+        return raw
+
+    def read_back(
+        self, session: SessionId, path: WorkspacePath, operation: str
+    ) -> ReadBack | None:
+        """What the file holds now; None when there is no such file.
+
+        The operation's unfinished file is taken away first, so that a worker which froze before
+        its rename cannot finish the write after this look.
+        """
+        *parents, name = path.given
+        try:
+            with (
+                self.open_session(session) as base,
+                beneath.open_folder(base, tuple(parents)) as folder,
+            ):
+                replace.remove_quietly(folder, replace.unfinished_name(operation))
+                with beneath.open_file(folder, name, path.text) as descriptor:
+                    content = read_at(descriptor, 0, self.limits.file_bytes_max + 1)
+                    return ReadBack(content, replace.read_mark(descriptor) == operation)
+        except (FileRefusedError, PathRefusedError):
+            return None
+
+    def write_file(
+        self, session: SessionId, path: WorkspacePath, content: bytes, operation: str
+    ) -> Written:
+        """Make the file hold exactly `content`, or leave everything as it was and raise `ToolError`.
+
+        Missing folders are made. A kill leaves the old file or the new one, and at most a reserved
+        file that the next write in this session takes away.
+        """
+        if len(content) > self.limits.file_bytes_max:
+            raise FileRefusedError(
+                f"The content has {len(content):,} bytes; a file may have "
+                f"{self.limits.file_bytes_max:,}. Nothing was written."
+            )
+        with self._writing:
+            return self._write(session, path, content, operation)
+
+    def _write(
+        self, session: SessionId, path: WorkspacePath, content: bytes, operation: str
+    ) -> Written:
+        *parents, name = path.given
+        made: list[tuple[str, ...]] = []
+        try:
+            with self.open_session(session, create=True) as base:
+                entries = self._check_room(base, len(content))
+                try:
+                    with beneath.open_folder(base, tuple(parents), made=made) as folder:
+                        if beneath.find_name(folder, name) is None:
+                            self._check_count(entries + 1)
+                        order = replace.Replacement(name, path.text, content, operation)
+                        return Written(*replace.replace_file(folder, order, self._failpoints))
+                except BaseException:
+                    _remove_folders(base, made)
+                    raise
+        except OSError as exc:
+            raise replace.write_refusal(exc, path.text) from exc
+
+    def _check_room(self, base: int, more_bytes: int) -> int:
+        """The number of entries, when the session may hold that many more bytes.
+
+        Takes away what a kill left half written.
+        """
+        used = entries = 0
+        for entry in beneath.walk(base):
+            if is_reserved(entry.name):
+                replace.remove_quietly(entry.folder, entry.name)
+                continue
+            entries += 1
+            used += 0 if entry.is_folder else entry.status.st_size
+            self._check_count(entries)
+        if used + more_bytes > self.limits.total_bytes_max:
+            raise FileRefusedError(
+                f"The workspace may hold {self.limits.total_bytes_max:,} bytes and has "
+                f"{used:,}. Nothing was written."
+            )
+        return entries
+
+    def _check_count(self, entries: int) -> None:
+        if entries > self.limits.entries_max:
+            raise FileRefusedError(
+                f"The workspace may hold {self.limits.entries_max:,} files and folders. "
+                "Nothing was written."
+            )
+
+
+def read_at(descriptor: int, start: int, count: int) -> bytes:
+    """Up to `count` bytes from that place; fewer only at the end of the file."""
+    parts: list[bytes] = []
+    while count > 0:
+        part = os.pread(descriptor, min(count, 1 << 20), start)
+        if not part:
+            break
+        parts.append(part)
+        start += len(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _remove_folders(base: int, made: list[tuple[str, ...]]) -> None:
+    for names in reversed(made):
+        try:
+            with beneath.open_folder(base, names[:-1]) as parent:
+                os.rmdir(names[-1], dir_fd=parent)
+        except (OSError, PathRefusedError, FileRefusedError):
+            return
+
+

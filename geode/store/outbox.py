@@ -50,6 +50,7 @@ class OutboxRow:
     body: str
     state: str
     attempts: int
+    due_at_us: int
     created_at_us: int
     place: Place
     parts: tuple[PartRow, ...]
@@ -82,15 +83,15 @@ def add_outbox(tx: Connection, session_id: SessionId, new: NewOutbox, now_us: in
     return made is not None
 
 
-def find_due(tx: Connection, now_us: int, limit: int) -> list[SessionId]:
-    """Sessions whose outbox has something due and whose delivery nobody holds."""
+def find_due(tx: Connection, owner: str, now_us: int, limit: int) -> list[SessionId]:
+    """Sessions whose outbox has something due and whose delivery no other worker holds."""
     rows = tx.execute(
         select(outbox.c.session_id)
         .join(threads, threads.c.session_id == outbox.c.session_id)
         .where(
             outbox.c.state.in_(OPEN_STATES),
             outbox.c.due_at_us <= now_us,
-            threads.c.delivery_until_us < now_us,
+            or_(threads.c.delivery_until_us < now_us, threads.c.delivery_owner == owner),
         )
         .distinct()
         .limit(limit)
@@ -118,6 +119,7 @@ def read_head(tx: Connection, session_id: SessionId) -> OutboxRow | None:
         body=row.body,
         state=row.state,
         attempts=row.attempts,
+        due_at_us=row.due_at_us,
         created_at_us=row.created_at_us,
         place=Place(thread, row.reply_to),
         parts=read_parts(tx, row.id),
@@ -215,6 +217,18 @@ def set_part(tx: Connection, outbox_id: int, number: int, state: str, **values: 
     )
 
 
+def end_from_parts(tx: Connection, outbox_id: int, now_us: int) -> None:
+    """Close a row by its parts: `sent` when any of them is there, else `not_applied`."""
+    rows = tx.execute(
+        select(outbox_parts.c.state, outbox_parts.c.error).where(
+            outbox_parts.c.outbox_id == outbox_id
+        )
+    ).all()
+    is_sent = any(row.state in ("committed", "reconciled") for row in rows)
+    reason = next((row.error for row in rows if row.error), "")
+    end_row(tx, outbox_id, "sent" if is_sent else "not_applied", now_us, reason)
+
+
 def end_row(tx: Connection, outbox_id: int, state: str, now_us: int, reason: str = "") -> None:
     """Close a row as `sent` or `not_applied`."""
     tx.execute(
@@ -233,6 +247,14 @@ def postpone_row(tx: Connection, outbox_id: int, due_at_us: int, reason: str) ->
     )
 
 
+def is_answered(tx: Connection, turn_id: str) -> bool:
+    """Whether the turn's answer is already in the outbox."""
+    found = tx.execute(
+        select(outbox.c.id).where(outbox.c.turn_id == turn_id, outbox.c.kind == "answer").limit(1)
+    ).first()
+    return found is not None
+
+
 def find_progress(tx: Connection, turn_id: str) -> tuple[str, int]:
     """The message id of a turn's progress message ("" when there is none) and its creation time."""
     row = tx.execute(
@@ -243,3 +265,20 @@ def find_progress(tx: Connection, turn_id: str) -> tuple[str, int]:
         .limit(1)
     ).one_or_none()
     return (row.message_id, row.created_at_us) if row is not None else ("", 0)
+
+
+def find_live_progress(
+    tx: Connection, session_id: SessionId, turn_id: str
+) -> tuple[Place, str] | None:
+    """Where a turn's progress message stands, while nothing else waits to be delivered there."""
+    if read_head(tx, session_id) is not None:
+        return None
+    message_id, _ = find_progress(tx, turn_id)
+    if not message_id:
+        return None
+    row = tx.execute(
+        select(threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread).where(
+            threads.c.session_id == session_id
+        )
+    ).one()
+    return Place(Thread(*row)), message_id

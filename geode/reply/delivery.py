@@ -1,0 +1,221 @@
+"""Delivery: the head of each thread's outbox, in order, journaled before every send.
+
+A part is `prepared` before the call and settled after it. A part found `prepared` after a crash may
+have been sent: the platform is asked, twice, before it is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import orjson
+
+from geode.errors import ChannelError, StaleEpochError, StoreError
+from geode.log import get_logger
+from geode.messages import OutboundBody, Part, Place, SessionId
+from geode.ports import Channel, Clock, Failpoints, Redactor
+from geode.reply.journal import ClaimedRow, SendJournal
+from geode.reply.sending import Outcome, Refused, Sent, Unknown, Wait, find_part, send_part
+from geode.store import inbox, outbox
+from geode.store.database import Store
+from geode.store.dispatcher import Dispatcher
+from geode.store.outbox import OutboxRow, PartRow
+
+log = get_logger(__name__)
+
+SECOND_LOOK_S = 5.0
+SWEEP_S = 1.0
+MARK_TIMEOUT_S = 5.0
+PARALLEL_MAX = 32
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryParts:
+    """What delivery is made of."""
+
+    store: Store
+    channels: Mapping[str, Channel]
+    clock: Clock
+    failpoints: Failpoints
+    redactor: Redactor
+    owner: str
+    second_look_s: float = SECOND_LOOK_S
+
+
+class Delivery:
+    """Sends what the outbox holds: one thread's rows in order, threads independent of each other."""
+
+    def __init__(self, parts: DeliveryParts) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._journal = SendJournal(parts.store, parts.clock, parts.owner)
+        self._dispatcher = Dispatcher("delivery", self._deliver_thread, parallel_max=PARALLEL_MAX)
+        self._locks: dict[SessionId, asyncio.Lock] = {}
+
+    def wake(self, session_id: SessionId) -> None:
+        """Something waits in this session's outbox."""
+        self._dispatcher.wake(session_id)
+
+    async def run(self) -> None:
+        """Deliver until cancelled; a sweep finds rows whose wake was lost or whose wait is over."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._dispatcher.run())
+            tasks.create_task(self._sweep())
+
+    async def wait_idle(self) -> None:
+        """Return when nothing is being sent."""
+        await self._dispatcher.wait_idle()
+
+    async def edit_progress(
+        self, session_id: SessionId, turn_id: str, text: str, may_edit: Callable[[], bool]
+    ) -> None:
+        """Show progress in the turn's progress message, if it is there; best effort.
+
+        Shares the thread's lock with delivery and asks `may_edit` last, so that no progress
+        overwrites an answer.
+        """
+        async with self._lock(session_id):
+            found = await self._store.read(
+                lambda tx: outbox.find_live_progress(tx, session_id, turn_id)
+            )
+            if found is None:
+                return
+            place, message_id = found
+            channel = self._parts.channels.get(place.thread.platform)
+            if channel is not None and may_edit():
+                part = self._plan(channel, OutboundBody(text, "progress"))[0]
+                await send_part(channel, place, part, edits=message_id, key="")
+
+    async def mark_working(self, place: Place, message_id: str, *, is_on: bool) -> None:
+        """Show or clear the working mark on a person's message; best effort."""
+        channel = self._parts.channels.get(place.thread.platform)
+        if channel is None:
+            return
+        with suppress(ChannelError, TimeoutError):
+            async with asyncio.timeout(MARK_TIMEOUT_S):
+                await channel.react(place, message_id, is_on=is_on)
+
+    def _lock(self, session_id: SessionId) -> asyncio.Lock:
+        return self._locks.setdefault(session_id, asyncio.Lock())
+
+    async def _sweep(self) -> None:
+        owner = self._parts.owner
+        while True:
+            now_us = self._parts.clock.now_us()
+            try:
+                due = await self._store.read(lambda tx: outbox.find_due(tx, owner, now_us, 200))
+            except StoreError as error:
+                log.warning("delivery_sweep_failed", reason=str(error))
+                due = []
+            for session_id in due:
+                self.wake(session_id)
+            await self._parts.clock.sleep(SWEEP_S)
+
+    async def _deliver_thread(self, session_id: SessionId) -> None:
+        lock = self._lock(session_id)
+        async with lock:
+            try:
+                while await self._deliver_head(session_id):
+                    pass
+            except StaleEpochError as error:
+                log.warning("delivery_taken_over", session=session_id, reason=str(error))
+            except StoreError as error:
+                log.warning("delivery_not_recorded", session=session_id, reason=str(error))
+        if not lock.locked():
+            self._locks.pop(session_id, None)
+
+    async def _deliver_head(self, session_id: SessionId) -> bool:
+        head = await self._store.read(lambda tx: outbox.read_head(tx, session_id))
+        if head is None or head.due_at_us > self._parts.clock.now_us():
+            return False
+        channel = self._parts.channels.get(head.place.thread.platform)
+        if channel is None:
+            return False
+        claimed = await self._journal.claim(head, self._plan(channel, _body_of(head)))
+        if claimed is None:
+            after = await self._store.read(lambda tx: outbox.read_head(tx, session_id))
+            return after is not None and after.id != head.id
+        return await self._deliver_parts(channel, claimed)
+
+    def _plan(self, channel: Channel, body: OutboundBody) -> tuple[Part, ...]:
+        clean = replace(body, markdown=self._parts.redactor.redact(body.markdown))
+        return tuple(self._redact_part(part) for part in channel.plan(clean))
+
+    def _redact_part(self, part: Part) -> Part:
+        # The exact bytes sent: a secret may have come together only in the rendered form.
+        raw = orjson.dumps(part.payload).decode()
+        clean = self._parts.redactor.redact(raw)
+        payload = part.payload if clean == raw else orjson.loads(clean)
+        return Part(payload, self._parts.redactor.redact(part.plain))
+
+    async def _deliver_parts(self, channel: Channel, claimed: ClaimedRow) -> bool:
+        is_unknown = claimed.is_unknown
+        for part in claimed.open_parts:
+            outcome = await self._apply(channel, claimed, part, is_unknown=is_unknown)
+            is_unknown = False
+            if isinstance(outcome, Wait):
+                await self._journal.postpone(claimed, part, outcome)
+                return False
+            if part is claimed.open_parts[-1] and claimed.row.kind == "answer":
+                await self._clear_marks(claimed.row)
+            await self._journal.settle(claimed, part, outcome)
+            if isinstance(outcome, Refused):
+                log.error("send_refused", row=claimed.row.id, reason=outcome.reason)
+        return True
+
+    async def _apply(
+        self, channel: Channel, claimed: ClaimedRow, part: PartRow, *, is_unknown: bool
+    ) -> Sent | Refused | Wait:
+        while True:
+            if is_unknown:
+                found = await self._look_twice(channel, claimed.row, part)
+                if found is not None:
+                    return found
+                await self._journal.mark(claimed, part.number, "prepared")
+            outcome = await self._send(channel, claimed.row, part)
+            if isinstance(outcome, Refused) and part.edits and part.part.payload:
+                # The message to edit is gone: the answer becomes a message of its own.
+                await self._journal.mark(claimed, part.number, "prepared", edits="")
+                part = replace(part, edits="")
+                is_unknown = False
+                continue
+            if not isinstance(outcome, Unknown):
+                return outcome
+            log.warning("send_unknown", row=claimed.row.id, reason=outcome.reason)
+            if part.edits:
+                return Wait(None, outcome.reason, is_unsent=True)
+            await self._journal.mark(claimed, part.number, "uncertain")
+            is_unknown = True
+
+    async def _send(self, channel: Channel, row: OutboxRow, part: PartRow) -> Outcome:
+        self._parts.failpoints.hit(f"send.before:{row.kind}")
+        key = f"{row.id}:{part.number}"
+        outcome = await send_part(channel, row.place, part.part, edits=part.edits, key=key)
+        self._parts.failpoints.hit(f"send.after:{row.kind}")
+        return outcome
+
+    async def _look_twice(
+        self, channel: Channel, row: OutboxRow, part: PartRow
+    ) -> Sent | Wait | None:
+        key = f"{row.id}:{part.number}"
+        found = await find_part(channel, row.place, key, row.created_at_us)
+        if found is not None:
+            return found
+        await self._parts.clock.sleep(self._parts.second_look_s)
+        return await find_part(channel, row.place, key, row.created_at_us)
+
+    async def _clear_marks(self, row: OutboxRow) -> None:
+        ids = await self._store.read(lambda tx: inbox.list_turn_messages(tx, row.turn_id))
+        for message_id in ids:
+            await self.mark_working(row.place, message_id, is_on=False)
+
+
+def _body_of(row: OutboxRow) -> OutboundBody:
+    match row.kind:
+        case "progress" | "answer":
+            return OutboundBody(row.body, row.kind)
+        case _:
+            return OutboundBody(row.body, "notice")

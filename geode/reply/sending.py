@@ -1,0 +1,99 @@
+"""One platform call for one part, with everything that can come of it named."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from geode.errors import (
+    ChannelDownError,
+    ChannelError,
+    FormatRefusedError,
+    SendRateLimitedError,
+    SendRefusedError,
+    SendUnknownError,
+)
+from geode.messages import Part, Place
+from geode.ports import Channel
+
+SEND_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The platform has the message under this id."""
+
+    message_id: str
+    was_found: bool = False
+    """It was not sent now but found there after an unknown outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The platform will never take it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing more can be done now; try again after so many seconds (None: back off)."""
+
+    seconds: float | None
+    reason: str
+    is_unsent: bool
+    """The part is certainly not there, so it may be sent without looking for it first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It may or may not be there."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Sent | Refused | Wait | Unknown
+
+
+async def send_part(channel: Channel, place: Place, part: Part, *, edits: str, key: str) -> Outcome:
+    """Send or edit once; a formatting refusal is tried once more as plain text."""
+    outcome = await _try_once(channel, place, part, edits=edits, key=key)
+    if outcome is not None:
+        return outcome
+    plain = Part(payload={}, plain=part.plain)
+    outcome = await _try_once(channel, place, plain, edits=edits, key=key)
+    return outcome or Refused("the platform refused the formatting and the plain text")
+
+
+async def _try_once(
+    channel: Channel, place: Place, part: Part, *, edits: str, key: str
+) -> Outcome | None:
+    try:
+        async with asyncio.timeout(SEND_TIMEOUT_S):
+            if edits:
+                await channel.edit(place, edits, part)
+                return Sent(edits)
+            return Sent(await channel.send(place, part, key))
+    except FormatRefusedError:
+        return None
+    except SendRefusedError as error:
+        return Refused(str(error))
+    except SendRateLimitedError as error:
+        return Wait(error.retry_after_s, str(error), is_unsent=True)
+    except ChannelDownError as error:
+        return Wait(None, str(error), is_unsent=True)
+    except (SendUnknownError, TimeoutError) as error:
+        return Unknown(str(error) or "no answer in time")
+
+
+async def find_part(channel: Channel, place: Place, key: str, since_us: int) -> Sent | Wait | None:
+    """Look for a part whose outcome is unknown; None when it is certainly not there."""
+    try:
+        async with asyncio.timeout(SEND_TIMEOUT_S):
+            found = await channel.find_sent(place, key, since_us)
+    except SendRateLimitedError as error:
+        return Wait(error.retry_after_s, str(error), is_unsent=False)
+    except (ChannelError, TimeoutError) as error:
+        return Wait(None, str(error) or "the platform did not answer", is_unsent=False)
+    return Sent(found, was_found=True) if found else None

@@ -1,0 +1,66 @@
+"""What holds for every test: a clean environment, loopback only, and no test left out unseen."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+_OURS = ("GEODE_", "SLACK_", "DISCORD_", "TELEGRAM_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_")
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+for _name in list(os.environ):
+    # The machine's own tokens and proxies must neither help a test nor be used by one.
+    if _name.startswith(_OURS) or _name.upper() in _PROXIES:
+        del os.environ[_name]
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile(
+    "ci",
+    max_examples=500,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _watch_sockets(event: str, args: tuple[Any, ...]) -> None:
+    if event not in {"socket.connect", "socket.sendto"}:
+        return
+    address: object = args[1]
+    if isinstance(address, tuple) and not _is_loopback(str(address[0])):
+        raise AssertionError(f"a test reached for {address[0]}; tests stay on loopback")
+
+
+sys.addaudithook(_watch_sockets)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the continuous check refuse what a developer's machine may skip."""
+    parser.addoption(
+        "--forbid-skips", action="store_true", help="fail the run when any test was skipped"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Turn a skipped test into a failed run when asked to; the controller sees all workers."""
+    if not session.config.getoption("--forbid-skips") or hasattr(session.config, "workerinput"):
+        return
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped: Sequence[object] = reporter.stats.get("skipped", ())
+    if skipped and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,87 @@
+"""A model whose replies a test writes down: in memory, in order, with every step on record."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+from geode.messages import (
+    Block,
+    JsonObject,
+    Message,
+    ModelReply,
+    StepSnapshot,
+    StopCause,
+    Text,
+    ToolCall,
+    Usage,
+)
+
+Scripted: TypeAlias = (
+    ModelReply | BaseException | Callable[[StepSnapshot], "ModelReply | Awaitable[ModelReply]"]
+)
+
+USAGE = Usage(input_tokens=10, output_tokens=5)
+
+
+def say(
+    text: str, stop: StopCause = StopCause.END, *, cost_micro_usd: int | None = 0
+) -> ModelReply:
+    """A reply of text only; blank text is a reply without blocks."""
+    blocks: tuple[Block, ...] = (Text(text),) if text.strip() else ()
+    message = Message("assistant", blocks, provider="scripted")
+    return ModelReply(message, stop, USAGE, "scripted-model", cost_micro_usd)
+
+
+def call(
+    *calls: tuple[str, JsonObject] | ToolCall,
+    text: str = "",
+    stop: StopCause = StopCause.TOOL_USE,
+    cost_micro_usd: int | None = 0,
+) -> ModelReply:
+    """A reply that proposes calls, each as (name, arguments) or ready-made; ids count from 1."""
+    blocks: list[Block] = [Text(text)] if text.strip() else []
+    for number, one in enumerate(calls, start=1):
+        blocks.append(
+            one if isinstance(one, ToolCall) else ToolCall(f"call_{number}", one[0], one[1])
+        )
+    message = Message("assistant", tuple(blocks), provider="scripted")
+    return ModelReply(message, stop, USAGE, "scripted-model", cost_micro_usd)
+
+
+class ScriptedModel:
+    """A `ModelAdapter`: each call takes the next entry; a call beyond the script fails the test."""
+
+    def __init__(self, replies: Iterable[Scripted] = (), *, provider: str = "scripted") -> None:
+        self.replies: list[Scripted] = list(replies)
+        self.steps: list[StepSnapshot] = []
+        """Every step it was asked to complete, in order."""
+        self._provider = provider
+
+    @property
+    def provider(self) -> str:
+        """The name under which opaque blocks and wire caches are kept."""
+        return self._provider
+
+    def add(self, *replies: Scripted) -> None:
+        """Append to the script."""
+        self.replies.extend(replies)
+
+    async def acomplete(
+        self, step: StepSnapshot, on_delta: Callable[[str], None] | None = None
+    ) -> ModelReply:
+        """Give the next entry: a reply, an error to raise, or what a callable makes of the step."""
+        self.steps.append(step)
+        assert self.replies, f"the script has no reply for model call {len(self.steps)}"
+        entry = self.replies.pop(0)
+        if isinstance(entry, BaseException):
+            raise entry
+        if isinstance(entry, ModelReply):
+            reply = entry
+        else:
+            made = entry(step)
+            reply = await made if inspect.isawaitable(made) else made
+        if on_delta is not None and reply.message.text:
+            on_delta(reply.message.text)
+        return reply

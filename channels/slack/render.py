@@ -1,0 +1,110 @@
+"""Markdown as Slack posts: Block Kit sections within every limit, inert by construction."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from channels.slack.blocks import Piece, render_pieces
+from channels.slack.inline import escape, escaped_length
+from channels.text import cut_text, utf16_length
+from geode.messages import JsonObject, JsonValue, OutboundBody, Part
+
+SECTION_CHARS_MAX = 3_000
+BLOCKS_MAX = 50
+POST_CHARS_MAX = 3_900
+"""Below Slack's 4,000 for `text`, which repeats the whole post for plain-text readers."""
+NOTHING = "(no text)"
+
+_LINK = re.compile(r"<((?:https?://|mailto:)[^<>]*)>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One Slack message: its sections' mrkdwn, in order."""
+
+    sections: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The fallback text: everything the sections say."""
+        return "\n".join(self.sections)
+
+    @property
+    def blocks(self) -> list[JsonValue]:
+        """The sections as Block Kit; `verbatim` keeps names and channels from becoming mentions."""
+        return [
+            {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
+            for text in self.sections
+        ]
+
+
+def render_posts(markdown: str) -> list[Post]:
+    """Render Markdown into at least one post, each within Slack's limits."""
+    packer = _Packer()
+    for piece in render_pieces(markdown):
+        packer.add(piece)
+    posts = packer.finish()
+    return posts or [Post((NOTHING,))]
+
+
+def render_parts(body: OutboundBody) -> tuple[Part, ...]:
+    """The parts of an outbound body; each carries its own words as plain text too."""
+    parts: list[Part] = []
+    for post in render_posts(body.markdown):
+        payload: JsonObject = {"text": post.text, "blocks": post.blocks}
+        parts.append(Part(payload=payload, plain=_plain(post.text)))
+    return tuple(parts)
+
+
+def render_plain(text: str) -> str:
+    """Plain text for a post without blocks, escaped and within the limit of `text`."""
+    return escape(cut_text(text, POST_CHARS_MAX, escaped_length)[0])
+
+
+def _plain(mrkdwn: str) -> str:
+    """Mrkdwn of ours without link brackets and entities; every other `<` in it is escaped."""
+    return unescape(_LINK.sub(r"\1", mrkdwn))
+
+
+def unescape(text: str) -> str:
+    """Slack's three entities as the characters they stand for, each once."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+class _Packer:
+    def __init__(self) -> None:
+        self._posts: list[Post] = []
+        self._sections: list[str] = []
+        self._section = ""
+
+    def add(self, piece: Piece) -> None:
+        joined = f"{self._section}{piece.gap}{piece.text}" if self._section else piece.text
+        if self._fits_post(joined) and utf16_length(joined) <= SECTION_CHARS_MAX:
+            self._section = joined
+            return
+        self._close_section()
+        if not self._fits_post(piece.text) or len(self._sections) == BLOCKS_MAX:
+            self._close_post()
+        self._section = piece.text
+
+    def finish(self) -> list[Post]:
+        self._close_section()
+        self._close_post()
+        return self._posts
+
+    def _fits_post(self, section: str) -> bool:
+        used = sum(utf16_length(text) + 1 for text in self._sections)
+        return used + utf16_length(section) <= POST_CHARS_MAX
+
+    def _close_section(self) -> None:
+        # Slack trims a section and refuses an empty one.
+        section = self._section.strip("\n").rstrip()
+        if section.strip():
+            self._sections.append(section)
+        self._section = ""
+
+    def _close_post(self) -> None:
+        if self._sections:
+            self._posts.append(Post(tuple(self._sections)))
+        self._sections = []

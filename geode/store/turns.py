@@ -95,3 +95,8 @@ def end_turn(tx: Connection, turn_id: TurnId, totals: TurnTotals, now_us: int) -
             ended_at_us=now_us,
         )
     )
+
+
+def requesters_of(row: Row[Any]) -> tuple[str, ...]:
+    """The senders whose messages began the turn."""
+    return tuple(orjson.loads(row.requesters))

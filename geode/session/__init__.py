@@ -1,0 +1,1 @@
+"""Session: woken in order, claimed under a lease, assembled from shared services."""

@@ -1,0 +1,150 @@
+"""Claiming a session: the one transaction that makes it running and begins or resumes its turn."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from geode.messages import Message, Mode, SessionId, SessionState, Text, Thread, TurnId
+from geode.reply import sentences
+from geode.store import conversation, inbox, outbox, sessions, turns
+from geode.store.conversation import Checkpoint
+from geode.store.database import Tx
+from geode.store.inbox import InboxRow
+from geode.store.outbox import NewOutbox
+from geode.store.timeline import TimelineEntry, append_entries
+from geode.store.turns import NewTurn
+
+Compose = Callable[[Sequence[InboxRow]], str]
+"""Renders the collected messages, each with its sender, as the text of one user message."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimTerms:
+    """Who claims and under what terms."""
+
+    owner: str
+    now_us: int
+    lease_us: int
+    model: str
+    compose: Compose
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A running turn that is ours under this epoch."""
+
+    session_id: SessionId
+    epoch: int
+    turn_id: TurnId
+    thread: Thread
+    binding: str
+    mode: Mode
+    chapter: int
+    attempts: int
+    requesters: tuple[str, ...]
+    reply_to: str
+    history: tuple[Message, ...]
+    """The chapter's messages, the turn's own request included."""
+    checkpoint: Checkpoint | None
+    started_at_us: int
+
+    @property
+    def is_resumed(self) -> bool:
+        """The turn was begun by an earlier claim."""
+        return self.attempts > 1
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierDue:
+    """Before the first turn the thread's earlier messages are to be read and stored."""
+
+    session_id: SessionId
+    thread: Thread
+    before: str
+
+
+def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | EarlierDue | None:
+    """Claim an idle session with messages, or a running one whose lease has run out.
+
+    None when there is nothing to do or another worker holds it. Never steals a live lease.
+    """
+    row = sessions.read_session(tx, session_id)
+    if row is None:
+        return None
+    if row.state == SessionState.RUNNING:
+        if row.lease_until_us >= terms.now_us:
+            return None
+        return _resume(tx, session_id, row.turn_id, terms)
+    if row.state != SessionState.IDLE or not inbox.has_queued(tx, session_id):
+        return None
+    if row.earlier_before:
+        return EarlierDue(session_id, sessions.find_thread(tx, session_id), row.earlier_before)
+    return _begin(tx, session_id, Mode(row.mode), row.chapter, terms)
+
+
+def _begin(
+    tx: Tx, session_id: SessionId, mode: Mode, chapter: int, terms: ClaimTerms
+) -> Claim | None:
+    turn_id = TurnId("t" + secrets.token_hex(8))
+    taken = inbox.take_queued(tx, session_id, turn_id)
+    asked = [row for row in taken if row.kind == "message"]
+    if not asked:
+        return None
+    new = NewTurn(
+        id=turn_id,
+        session_id=session_id,
+        chapter=chapter,
+        mode=mode,
+        requesters=tuple(dict.fromkeys(row.sender_id for row in asked)),
+        reply_to=asked[-1].reply_to,
+        model=terms.model,
+    )
+    number = turns.begin_turn(tx, new, terms.now_us)
+    request = Message("user", (Text(terms.compose(taken)),))
+    conversation.append_messages(tx, session_id, turn_id, (request,))
+    progress = NewOutbox("progress", turn_id, sentences.WORKING, new.reply_to, turn_id)
+    outbox.add_outbox(tx, session_id, progress, terms.now_us)
+    entry = TimelineEntry(
+        "turn_started",
+        {"number": number, "messages": [row.message_id for row in asked], "model": terms.model},
+        turn_id,
+    )
+    append_entries(tx, session_id, (entry,), terms.now_us)
+    return _claim(tx, session_id, turn_id, terms)
+
+
+def _resume(tx: Tx, session_id: SessionId, turn_id: str, terms: ClaimTerms) -> Claim:
+    attempts = turns.count_attempt(tx, turn_id, +1)
+    entry = TimelineEntry("turn_resumed", {"attempt": attempts}, turn_id)
+    append_entries(tx, session_id, (entry,), terms.now_us)
+    return _claim(tx, session_id, TurnId(turn_id), terms)
+
+
+def _claim(tx: Tx, session_id: SessionId, turn_id: TurnId, terms: ClaimTerms) -> Claim:
+    epoch = sessions.take_lease(
+        tx,
+        session_id,
+        owner=terms.owner,
+        until_us=terms.now_us + terms.lease_us,
+        turn_id=turn_id,
+    )
+    session = sessions.read_session(tx, session_id)
+    turn = turns.read_turn(tx, turn_id)
+    assert session is not None, "a claimed session has a row"
+    return Claim(
+        session_id=session_id,
+        epoch=epoch,
+        turn_id=turn_id,
+        thread=sessions.find_thread(tx, session_id),
+        binding=session.binding,
+        mode=Mode(turn.mode),
+        chapter=turn.chapter,
+        attempts=turn.attempts,
+        requesters=turns.requesters_of(turn),
+        reply_to=turn.reply_to,
+        history=conversation.load_messages(tx, session_id, turn.chapter),
+        checkpoint=conversation.load_checkpoint(tx, session_id),
+        started_at_us=turn.started_at_us,
+    )

@@ -90,6 +90,8 @@ class CatchUpRoot:
     channel: str
     after: str
     """The platform's own message id; empty when nothing was stored yet."""
+    since_us: int = 0
+    """When `after` is empty: since when the place is served; nothing older is read."""
 
 
 @dataclass(frozen=True, slots=True)

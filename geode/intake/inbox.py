@@ -14,7 +14,7 @@ from geode.messages import Inbound, InboundMessage, Mode, Place, SessionId, Sess
 from geode.ports import Accepted, Clock
 from geode.reply import sentences
 from geode.settings import Binding, LimitSettings
-from geode.store import inbox, outbox, sessions
+from geode.store import cursors, inbox, outbox, sessions
 from geode.store.database import Store, Tx
 from geode.store.outbox import NewOutbox
 
@@ -185,7 +185,7 @@ class Inbox:
 
 def _advance_cursors(tx: Tx, message: InboundMessage) -> None:
     thread = message.thread
-    inbox.advance_cursor(tx, thread, message.order_key, message.message_id)
+    cursors.advance_cursor(tx, thread, message.order_key, message.message_id)
     if message.message_id == thread.thread:
         root = type(thread)(thread.platform, thread.workspace, thread.channel, "")
-        inbox.advance_cursor(tx, root, message.order_key, message.message_id)
+        cursors.advance_cursor(tx, root, message.order_key, message.message_id)

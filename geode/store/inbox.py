@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from geode.messages import InboundMessage, QuotedMessage, SessionId, Thread, TurnId
-from geode.store.tables import cursors, dedupe, inbox
+from geode.messages import InboundMessage, QuotedMessage, SessionId, TurnId
+from geode.store.tables import dedupe, inbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,23 +181,3 @@ def list_turn_messages(tx: Connection, turn_id: str) -> list[str]:
         select(inbox.c.message_id).where(inbox.c.turn_id == turn_id, inbox.c.kind == "message")
     )
     return [row.message_id for row in rows]
-
-
-def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: str) -> None:
-    """Move a place's cursor forward to the message; never back."""
-    made = upsert(cursors).values(
-        platform=thread.platform,
-        workspace=thread.workspace,
-        channel=thread.channel,
-        thread=thread.thread,
-        order_key=order_key,
-        message_id=message_id,
-        at_us=0,
-    )
-    tx.execute(
-        made.on_conflict_do_update(
-            index_elements=["platform", "workspace", "channel", "thread"],
-            set_={"order_key": order_key, "message_id": message_id},
-            where=cursors.c.order_key < order_key,
-        )
-    )

@@ -1,0 +1,102 @@
+"""Catch-up: after a gap each channel reads back what it missed, through the same front door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from geode.errors import ChannelError, StoreError
+from geode.log import get_logger
+from geode.messages import Thread
+from geode.ports import CatchUpPlan, Channel, Clock, Intake
+from geode.settings import Binding
+from geode.store import cursors
+from geode.store.database import Store, Tx
+
+log = get_logger(__name__)
+
+ACTIVE_WITHIN_US = 7 * 86_400_000_000
+THREADS_MAX = 200
+CATCH_UP_TIMEOUT_S = 600.0
+RETRY_S_MAX = 60.0
+
+
+class CatchUp:
+    """Runs a channel's catch-up when it is due: at start, after a gap, when storage works again."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        channels: Mapping[str, Channel],
+        bindings: Sequence[Binding],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._channels = channels
+        self._bindings = bindings
+        self._due = {name: asyncio.Event() for name in channels}
+
+    def mark_due(self, channel: str) -> None:
+        """The channel may have missed events."""
+        if channel in self._due:
+            self._due[channel].set()
+
+    def is_due(self, channel: str) -> bool:
+        """Whether the channel still has to read back."""
+        return channel in self._due and self._due[channel].is_set()
+
+    async def run(self, intake: Intake) -> None:
+        """Serve every channel until cancelled; each is due once at the start."""
+        await self._begin_cursors()
+        async with asyncio.TaskGroup() as tasks:
+            for channel in self._channels.values():
+                self._due[channel.name].set()
+                tasks.create_task(self._serve(channel, intake))
+
+    async def _begin_cursors(self) -> None:
+        now_us = self._clock.now_us()
+
+        def unit(tx: Tx) -> None:
+            for binding in self._bindings:
+                place = binding.place
+                if not place.is_direct:
+                    root = Thread(binding.channel, place.workspace, place.channel, "")
+                    cursors.begin_cursor(tx, root, now_us)
+
+        wait_s = 1.0
+        while True:
+            try:
+                await self._store.write("cursors.begin", unit)
+            except StoreError as error:
+                log.warning("cursors_not_begun", reason=str(error))
+                await self._clock.sleep(wait_s)
+                wait_s = min(RETRY_S_MAX, wait_s * 2)
+            else:
+                return
+
+    async def _serve(self, channel: Channel, intake: Intake) -> None:
+        due = self._due[channel.name]
+        wait_s = 1.0
+        while True:
+            await due.wait()
+            due.clear()
+            try:
+                async with asyncio.timeout(CATCH_UP_TIMEOUT_S):
+                    await channel.catch_up(await self._plan(channel.name), intake)
+            except (ChannelError, StoreError, TimeoutError) as error:
+                log.warning("catch_up_failed", channel=channel.name, reason=str(error))
+                due.set()
+                await self._clock.sleep(wait_s)
+                wait_s = min(RETRY_S_MAX, wait_s * 2)
+            else:
+                wait_s = 1.0
+
+    async def _plan(self, platform: str) -> CatchUpPlan:
+        since_us = self._clock.now_us() - ACTIVE_WITHIN_US
+        return await self._store.read(
+            lambda tx: CatchUpPlan(
+                cursors.list_roots(tx, platform),
+                cursors.list_threads(tx, platform, since_us, THREADS_MAX),
+            )
+        )

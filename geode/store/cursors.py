@@ -1,0 +1,82 @@
+"""How far each place was read: what a catch-up after a gap starts from."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from geode.messages import Thread
+from geode.ports import CatchUpRoot, CatchUpThread
+from geode.store.tables import cursors, sessions, threads
+
+
+def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: str) -> None:
+    """Move a place's cursor forward to the message; never back."""
+    made = upsert(cursors).values(
+        platform=thread.platform,
+        workspace=thread.workspace,
+        channel=thread.channel,
+        thread=thread.thread,
+        order_key=order_key,
+        message_id=message_id,
+        at_us=0,
+    )
+    tx.execute(
+        made.on_conflict_do_update(
+            index_elements=["platform", "workspace", "channel", "thread"],
+            set_={"order_key": order_key, "message_id": message_id},
+            where=cursors.c.order_key < order_key,
+        )
+    )
+
+
+def begin_cursor(tx: Connection, place: Thread, now_us: int) -> None:
+    """A place is served from now on: nothing older is ever read back."""
+    made = upsert(cursors).values(
+        platform=place.platform,
+        workspace=place.workspace,
+        channel=place.channel,
+        thread=place.thread,
+        order_key="",
+        message_id="",
+        at_us=now_us,
+    )
+    tx.execute(made.on_conflict_do_nothing())
+
+
+def list_roots(tx: Connection, platform: str) -> tuple[CatchUpRoot, ...]:
+    """Every place whose roots are read back, direct messages included."""
+    rows = tx.execute(
+        select(cursors.c.workspace, cursors.c.channel, cursors.c.message_id, cursors.c.at_us)
+        .where(cursors.c.platform == platform, cursors.c.thread == "")
+        .order_by(cursors.c.workspace, cursors.c.channel)
+    )
+    return tuple(CatchUpRoot(*row) for row in rows)
+
+
+def list_threads(
+    tx: Connection, platform: str, active_since_us: int, limit: int
+) -> tuple[CatchUpThread, ...]:
+    """Threads people used lately, the latest first, with the last message stored of each."""
+    rows = tx.execute(
+        select(cursors)
+        .join(
+            threads,
+            (threads.c.platform == cursors.c.platform)
+            & (threads.c.workspace == cursors.c.workspace)
+            & (threads.c.channel == cursors.c.channel)
+            & (threads.c.thread == cursors.c.thread),
+        )
+        .join(sessions, sessions.c.id == threads.c.session_id)
+        .where(
+            cursors.c.platform == platform,
+            cursors.c.thread != "",
+            sessions.c.active_at_us >= active_since_us,
+        )
+        .order_by(sessions.c.active_at_us.desc())
+        .limit(limit)
+    )
+    return tuple(
+        CatchUpThread(Thread(row.platform, row.workspace, row.channel, row.thread), row.message_id)
+        for row in rows
+    )

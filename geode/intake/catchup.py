@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from geode.errors import ChannelError, StoreError
 from geode.log import get_logger
@@ -19,6 +20,8 @@ ACTIVE_WITHIN_US = 7 * 86_400_000_000
 THREADS_MAX = 200
 CATCH_UP_TIMEOUT_S = 600.0
 RETRY_S_MAX = 60.0
+FLOOR_INTERVAL_S = 600.0
+Heads: TypeAlias = dict[Thread, tuple[str, str]]
 
 
 class CatchUp:
@@ -78,12 +81,19 @@ class CatchUp:
     async def _serve(self, channel: Channel, intake: Intake) -> None:
         due = self._due[channel.name]
         wait_s = 1.0
+        quiet_heads: Heads = {}
         while True:
-            await due.wait()
+            if not await self._wait_due(due):
+                # Live delivery left no gap for a whole interval: what was stored before it is safe.
+                quiet_heads = await self._settle_floors(channel.name, quiet_heads)
+                continue
+            quiet_heads = {}
             due.clear()
             try:
+                heads = await self._read_heads(channel.name)
                 async with asyncio.timeout(CATCH_UP_TIMEOUT_S):
                     await channel.catch_up(await self._plan(channel.name), intake)
+                await self._raise_floors(heads)
             except (ChannelError, StoreError, TimeoutError) as error:
                 log.warning("catch_up_failed", channel=channel.name, reason=str(error))
                 due.set()
@@ -91,6 +101,29 @@ class CatchUp:
                 wait_s = min(RETRY_S_MAX, wait_s * 2)
             else:
                 wait_s = 1.0
+
+    async def _wait_due(self, due: asyncio.Event) -> bool:
+        try:
+            async with asyncio.timeout(FLOOR_INTERVAL_S):
+                await due.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _settle_floors(self, platform: str, quiet_heads: Heads) -> Heads:
+        try:
+            await self._raise_floors(quiet_heads)
+            return await self._read_heads(platform)
+        except StoreError as error:
+            log.warning("floors_not_raised", channel=platform, reason=str(error))
+            return {}
+
+    async def _read_heads(self, platform: str) -> Heads:
+        return await self._store.read(lambda tx: cursors.read_heads(tx, platform))
+
+    async def _raise_floors(self, heads: Heads) -> None:
+        if heads:
+            await self._store.write("cursors.raise", lambda tx: cursors.raise_floors(tx, heads))
 
     async def _plan(self, platform: str) -> CatchUpPlan:
         since_us = self._clock.now_us() - ACTIVE_WITHIN_US

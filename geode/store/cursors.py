@@ -1,8 +1,12 @@
-"""How far each place was read: what a catch-up after a gap starts from."""
+"""How far each place was read: what a catch-up after a gap starts from.
+
+A cursor has a head, the newest message stored, and a floor, below which nothing is missing. Live
+messages move the head only: the floor follows when a catch-up has read everything between.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import Thread
@@ -11,7 +15,7 @@ from geode.store.tables import cursors, sessions, threads
 
 
 def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: str) -> None:
-    """Move a place's cursor forward to the message; never back."""
+    """Move a place's head forward to the message, never back; a new place begins with it."""
     made = upsert(cursors).values(
         platform=thread.platform,
         workspace=thread.workspace,
@@ -19,6 +23,8 @@ def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: s
         thread=thread.thread,
         order_key=order_key,
         message_id=message_id,
+        floor_key=order_key,
+        floor_id=message_id,
         at_us=0,
     )
     tx.execute(
@@ -39,15 +45,49 @@ def begin_cursor(tx: Connection, place: Thread, now_us: int) -> None:
         thread=place.thread,
         order_key="",
         message_id="",
+        floor_key="",
+        floor_id="",
         at_us=now_us,
     )
     tx.execute(made.on_conflict_do_nothing())
 
 
+def read_heads(tx: Connection, platform: str) -> dict[Thread, tuple[str, str]]:
+    """Every place whose head is above its floor, with the head's order key and message id."""
+    rows = tx.execute(
+        select(cursors).where(
+            cursors.c.platform == platform, cursors.c.order_key > cursors.c.floor_key
+        )
+    )
+    return {
+        Thread(row.platform, row.workspace, row.channel, row.thread): (
+            row.order_key,
+            row.message_id,
+        )
+        for row in rows
+    }
+
+
+def raise_floors(tx: Connection, heads: dict[Thread, tuple[str, str]]) -> None:
+    """Nothing is missing below these heads any more."""
+    for place, (order_key, message_id) in heads.items():
+        tx.execute(
+            update(cursors)
+            .where(
+                cursors.c.platform == place.platform,
+                cursors.c.workspace == place.workspace,
+                cursors.c.channel == place.channel,
+                cursors.c.thread == place.thread,
+                cursors.c.floor_key < order_key,
+            )
+            .values(floor_key=order_key, floor_id=message_id)
+        )
+
+
 def list_roots(tx: Connection, platform: str) -> tuple[CatchUpRoot, ...]:
     """Every place whose roots are read back, direct messages included."""
     rows = tx.execute(
-        select(cursors.c.workspace, cursors.c.channel, cursors.c.message_id, cursors.c.at_us)
+        select(cursors.c.workspace, cursors.c.channel, cursors.c.floor_id, cursors.c.at_us)
         .where(cursors.c.platform == platform, cursors.c.thread == "")
         .order_by(cursors.c.workspace, cursors.c.channel)
     )
@@ -57,7 +97,7 @@ def list_roots(tx: Connection, platform: str) -> tuple[CatchUpRoot, ...]:
 def list_threads(
     tx: Connection, platform: str, active_since_us: int, limit: int
 ) -> tuple[CatchUpThread, ...]:
-    """Threads people used lately, the latest first, with the last message stored of each."""
+    """Threads people used lately, the latest first, with the floor of each."""
     rows = tx.execute(
         select(cursors)
         .join(
@@ -77,6 +117,6 @@ def list_threads(
         .limit(limit)
     )
     return tuple(
-        CatchUpThread(Thread(row.platform, row.workspace, row.channel, row.thread), row.message_id)
+        CatchUpThread(Thread(row.platform, row.workspace, row.channel, row.thread), row.floor_id)
         for row in rows
     )

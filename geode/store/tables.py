@@ -96,10 +96,13 @@ cursors = Table(
     _text("thread"),
     _text("order_key"),
     _text("message_id"),
+    _text("floor_key"),
+    _text("floor_id"),
     _big("at_us"),
     PrimaryKeyConstraint("platform", "workspace", "channel", "thread"),
     sqlite_strict=True,
 )
+"""`order_key`: the newest message stored; `floor_key`: nothing before it is missing."""
 
 inbox = Table(
     "inbox",

@@ -53,6 +53,8 @@ def _create_cursors() -> None:
         sa.Column("thread", TEXT, nullable=False),
         sa.Column("order_key", TEXT, nullable=False),
         sa.Column("message_id", TEXT, nullable=False),
+        sa.Column("floor_key", TEXT, nullable=False),
+        sa.Column("floor_id", TEXT, nullable=False),
         sa.Column("at_us", BIG, nullable=False),
         sa.PrimaryKeyConstraint("platform", "workspace", "channel", "thread"),
         sqlite_strict=True,

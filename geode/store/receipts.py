@@ -1,0 +1,241 @@
+"""Effect receipts: written before an effect, settled after it, never deleted by a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from geode.messages import Effect, ReceiptId, SessionId, TurnId
+from geode.store.tables import receipt_keys, receipts
+
+
+class ReceiptState(StrEnum):
+    """The only words for what is known of an effect."""
+
+    PREPARED = "prepared"
+    """It may begin any moment; after a crash: it may have happened."""
+    COMMITTED = "committed"
+    NOT_APPLIED = "not_applied"
+    UNCERTAIN = "uncertain"
+    RECONCILED = "reconciled"
+    """Settled later: `result` says happened or did_not, `settled_by` by whom."""
+
+
+OPEN_STATES = (ReceiptState.PREPARED, ReceiptState.UNCERTAIN)
+HAPPENED = "happened"
+DID_NOT = "did_not"
+BY_RUNTIME = "runtime"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """An effect that is about to begin."""
+
+    id: ReceiptId
+    session_id: SessionId
+    turn_id: TurnId
+    step: int
+    position: int
+    epoch: int
+    binding: str
+    mode: str
+    tool: str
+    effect: Effect
+    call_id: str
+    arguments: str
+    """Canonical JSON (RFC 8785)."""
+    arguments_hash: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What an effect came to."""
+
+    state: ReceiptState
+    result: str = ""
+    error: str = ""
+    settled_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """One stored receipt."""
+
+    id: ReceiptId
+    session_id: SessionId
+    turn_id: TurnId
+    binding: str
+    tool: str
+    effect: Effect
+    call_id: str
+    arguments: str
+    state: ReceiptState
+    result: str
+    error: str
+    prepared_at_us: int
+    settled_at_us: int
+    settled_by: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody knows yet if the effect happened."""
+        return self.state in OPEN_STATES
+
+
+_COLUMNS = (
+    receipts.c.id,
+    receipts.c.session_id,
+    receipts.c.turn_id,
+    receipts.c.binding,
+    receipts.c.tool,
+    receipts.c.effect,
+    receipts.c.call_id,
+    receipts.c.arguments,
+    receipts.c.state,
+    receipts.c.result,
+    receipts.c.error,
+    receipts.c.prepared_at_us,
+    receipts.c.settled_at_us,
+    receipts.c.settled_by,
+)
+
+
+def insert_receipt(tx: Connection, intent: Intent, now_us: int) -> None:
+    """Write `prepared` and the keys it blocks until it is settled."""
+    tx.execute(
+        insert(receipts).values(
+            id=intent.id,
+            session_id=intent.session_id,
+            turn_id=intent.turn_id,
+            step=intent.step,
+            position=intent.position,
+            binding=intent.binding,
+            mode=intent.mode,
+            tool=intent.tool,
+            effect=intent.effect,
+            call_id=intent.call_id,
+            arguments=intent.arguments,
+            arguments_hash=intent.arguments_hash,
+            state=ReceiptState.PREPARED,
+            epoch=intent.epoch,
+            prepared_at_us=now_us,
+        )
+    )
+    tx.execute(insert(receipt_keys), [{"receipt_id": intent.id, "key": key} for key in intent.keys])
+
+
+def find_blocking(tx: Connection, keys: Collection[str]) -> Receipt | None:
+    """The oldest open receipt that names one of the keys."""
+    row = tx.execute(
+        select(*_COLUMNS)
+        .join(receipt_keys, receipt_keys.c.receipt_id == receipts.c.id)
+        .where(receipt_keys.c.key.in_(keys), receipts.c.state.in_(OPEN_STATES))
+        .order_by(receipts.c.prepared_at_us, receipts.c.id)
+        .limit(1)
+    ).one_or_none()
+    return _receipt(row) if row is not None else None
+
+
+def find_identical(tx: Connection, intent: Intent) -> Receipt | None:
+    """A receipt of the same turn whose equal call is known to have happened."""
+    row = tx.execute(
+        select(*_COLUMNS)
+        .where(
+            receipts.c.session_id == intent.session_id,
+            receipts.c.turn_id == intent.turn_id,
+            receipts.c.tool == intent.tool,
+            receipts.c.arguments_hash == intent.arguments_hash,
+            (receipts.c.state == ReceiptState.COMMITTED)
+            | ((receipts.c.state == ReceiptState.RECONCILED) & (receipts.c.result == HAPPENED)),
+        )
+        .order_by(receipts.c.prepared_at_us, receipts.c.id)
+        .limit(1)
+    ).one_or_none()
+    return _receipt(row) if row is not None else None
+
+
+def settle_receipt(
+    tx: Connection,
+    receipt_id: ReceiptId,
+    settlement: Settlement,
+    now_us: int,
+    *,
+    settles: ReceiptState = ReceiptState.PREPARED,
+) -> bool:
+    """Move a receipt on from the state `settles`; False when it is not in that state."""
+    moved = tx.execute(
+        update(receipts)
+        .where(receipts.c.id == receipt_id, receipts.c.state == settles)
+        .values(
+            state=settlement.state,
+            result=settlement.result,
+            error=settlement.error,
+            settled_by=settlement.settled_by,
+            settled_at_us=now_us,
+        )
+        .returning(receipts.c.id)
+    ).scalar_one_or_none()
+    return moved is not None
+
+
+def load_receipt(tx: Connection, receipt_id: str) -> Receipt | None:
+    """The receipt of this id."""
+    row = tx.execute(select(*_COLUMNS).where(receipts.c.id == receipt_id)).one_or_none()
+    return _receipt(row) if row is not None else None
+
+
+def load_receipts(tx: Connection, ids: Collection[ReceiptId]) -> dict[ReceiptId, Receipt]:
+    """The receipts of these ids that exist."""
+    rows = tx.execute(select(*_COLUMNS).where(receipts.c.id.in_(ids)))
+    return {ReceiptId(row.id): _receipt(row) for row in rows}
+
+
+def list_receipts(
+    tx: Connection, limit: int, states: Sequence[ReceiptState] = tuple(ReceiptState)
+) -> list[Receipt]:
+    """Receipts in these states, newest first."""
+    rows = tx.execute(
+        select(*_COLUMNS)
+        .where(receipts.c.state.in_(states))
+        .order_by(receipts.c.prepared_at_us.desc(), receipts.c.id)
+        .limit(limit)
+    )
+    return [_receipt(row) for row in rows]
+
+
+def has_open(tx: Connection, session_id: SessionId, turn_id: TurnId) -> bool:
+    """Whether the turn has a receipt of which nobody knows the outcome."""
+    row = tx.execute(
+        select(receipts.c.id)
+        .where(
+            receipts.c.session_id == session_id,
+            receipts.c.turn_id == turn_id,
+            receipts.c.state.in_(OPEN_STATES),
+        )
+        .limit(1)
+    ).one_or_none()
+    return row is not None
+
+
+def _receipt(row: Any) -> Receipt:
+    return Receipt(
+        id=ReceiptId(row.id),
+        session_id=SessionId(row.session_id),
+        turn_id=TurnId(row.turn_id),
+        binding=row.binding,
+        tool=row.tool,
+        effect=Effect(row.effect),
+        call_id=row.call_id,
+        arguments=row.arguments,
+        state=ReceiptState(row.state),
+        result=row.result,
+        error=row.error,
+        prepared_at_us=row.prepared_at_us,
+        settled_at_us=row.settled_at_us,
+        settled_by=row.settled_by,
+    )

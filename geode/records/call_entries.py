@@ -1,0 +1,79 @@
+"""Timeline entries of tool calls: what was proposed, what became of it; pure."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from geode.messages import ToolCall, ToolContext
+from geode.store.timeline import TimelineEntry
+
+SHOWN_CHARS_MAX = 2000
+"""How much of arguments and reasons an entry keeps; the conversation keeps all of it."""
+
+CallEnding: TypeAlias = Literal[
+    "done",
+    "applied_with_error",
+    "not_applied",
+    "failed",
+    "uncertain",
+    "repeated",
+    "interrupted",
+    "reconciled",
+]
+
+
+def entry_of_call(
+    call: ToolCall, context: ToolContext, *, effect: str, rule: str, arguments: str
+) -> TimelineEntry:
+    """A call that may run."""
+    return TimelineEntry(
+        "tool_call",
+        {
+            "operation": context.operation_id,
+            "call_id": call.call_id,
+            "tool": call.name,
+            "effect": effect,
+            "rule": rule,
+            "arguments": arguments[:SHOWN_CHARS_MAX],
+        },
+        context.turn_id,
+    )
+
+
+def entry_of_refusal(
+    call: ToolCall, context: ToolContext, *, rule: str, reason: str
+) -> TimelineEntry:
+    """A call of which nothing has begun."""
+    return TimelineEntry(
+        "tool_refused",
+        {
+            "operation": context.operation_id,
+            "call_id": _clean(call.call_id),
+            "tool": _clean(call.name),
+            "rule": rule,
+            "reason": _clean(reason),
+        },
+        context.turn_id,
+    )
+
+
+def entry_of_outcome(
+    call: ToolCall, context: ToolContext, *, ending: CallEnding, text: str = "", elapsed_ms: int = 0
+) -> TimelineEntry:
+    """What a call came to; `text` is kept for errors only, results are in the conversation."""
+    return TimelineEntry(
+        "tool_outcome",
+        {
+            "operation": context.operation_id,
+            "call_id": call.call_id,
+            "tool": call.name,
+            "ending": ending,
+            "text": text[:SHOWN_CHARS_MAX],
+            "elapsed_ms": elapsed_ms,
+        },
+        context.turn_id,
+    )
+
+
+def _clean(text: str) -> str:
+    return text[:SHOWN_CHARS_MAX].encode("utf-8", "replace").decode()

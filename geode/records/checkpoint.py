@@ -36,9 +36,7 @@ def write_checkpoint(tx: Tx, save: CheckpointSave, now_us: int) -> None:
     require_epoch(tx, save.session_id, save.epoch)
     conversation.append_messages(tx, save.session_id, save.turn_id, save.messages)
     checkpoint = Checkpoint(save.turn_id, save.state, save.batch)
-    conversation.save_checkpoint(
-        tx, save.session_id, checkpoint, epoch=save.epoch, now_us=now_us
-    )
+    conversation.save_checkpoint(tx, save.session_id, checkpoint, epoch=save.epoch, now_us=now_us)
     append_entries(tx, save.session_id, save.entries, now_us)
     for notice in save.notices:
         add_outbox(tx, save.session_id, notice, now_us)

@@ -1,0 +1,28 @@
+"""Finds the messages of a session that may name an address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, func, select
+
+from geode.messages import Message, SessionId
+from geode.store.conversation import body_to_message
+from geode.store.tables import messages
+
+MESSAGES_MAX = 500
+
+
+def find_mentions(tx: Connection, session_id: SessionId, fragment: str) -> Sequence[Message]:
+    """Messages of people and tools whose text contains the ASCII fragment, newest first."""
+    rows = tx.execute(
+        select(messages.c.role, messages.c.body)
+        .where(
+            messages.c.session_id == session_id,
+            messages.c.role.in_(("user", "tool")),
+            func.lower(messages.c.body).contains(fragment.lower(), autoescape=True),
+        )
+        .order_by(messages.c.position.desc())
+        .limit(MESSAGES_MAX)
+    )
+    return [body_to_message(row.role, row.body, "", None) for row in rows]

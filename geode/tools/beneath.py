@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -95,7 +95,7 @@ def check_plain_file(status: os.stat_result, shown: str) -> None:
 
 
 @contextmanager
-def open_file(folder: int, name: str, shown: str) -> Iterator[int]:
+def open_file(folder: int, name: str, shown: str) -> Generator[int, None, None]:
     """A regular file of the folder, open for reading."""
     found = find_name(folder, name)
     status = look(folder, found) if found is not None else None
@@ -116,7 +116,7 @@ def open_file(folder: int, name: str, shown: str) -> Iterator[int]:
 @contextmanager
 def open_folder(
     start: int, names: tuple[str, ...], *, made: list[tuple[str, ...]] | None = None
-) -> Iterator[int]:
+) -> Generator[int, None, None]:
     """The folder that the names lead to from `start`.
 
     With `made`, missing folders are created (0700) and recorded there, outermost first.
@@ -171,9 +171,23 @@ def list_folder(folder: int) -> list[Entry]:
     ]
 
 
+def read_at(descriptor: int, start: int, count: int) -> bytes:
+    """Up to `count` bytes from that place; fewer only at the end of the file."""
+    parts: list[bytes] = []
+    while count > 0:
+        part = os.pread(descriptor, min(count, 1 << 20), start)
+        if not part:
+            break
+        parts.append(part)
+        start += len(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
 def _make_folder(parent: int, name: str, shown: str) -> None:
     try:
         os.mkdir(name, 0o700, dir_fd=parent)
+        os.fsync(parent)
     except FileExistsError:
         return
     except OSError as exc:

@@ -1,4 +1,4 @@
-"""Runs blocking file work off the loop, and parsers of foreign text in a child that may be killed."""
+"""Runs blocking work off the loop, and parsers of foreign text in a child that can be killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ import geode
 Outcome = TypeVar("Outcome")
 
 _ROOT = str(Path(geode.__file__).resolve().parents[1])
-_START = "import sys; sys.path.insert(0, sys.argv[1]); import runpy; runpy.run_module(sys.argv[2], run_name='__main__')"
+_START = """
+import runpy, sys
+sys.path.insert(0, sys.argv[1])
+runpy.run_module(sys.argv[2], run_name="__main__")
+"""
 
 
 async def run_to_end(work: Callable[[], Outcome]) -> Outcome:

@@ -36,7 +36,9 @@ def build(workspaces: Workspaces) -> Tool:
     async def edit_file(context: ToolContext, arguments: JsonObject) -> Ending:
         try:
             path = parse_file_path(schema.text_of(arguments, "path"))
-            written = await run_to_end(partial(_edit, workspaces, context, path, _change(arguments)))
+            written = await run_to_end(
+                partial(_edit, workspaces, context, path, _change(arguments))
+            )
         except ToolError as exc:
             return NotApplied(str(exc))
         return Done(f"Edited {path.text}.") if written.is_flushed else Applied(unflushed(path))
@@ -93,7 +95,7 @@ def count_overlapping(text: str, part: str) -> int:
 
 
 def judge_edit(text: str, old: str, new: str) -> bool | None:
-    """Whether the edit has happened, from the file's present text alone; None when it cannot say."""
+    """Whether the edit has happened, by the present text alone; None when that cannot say."""
     if old == new:
         return None
     has_old = any(spelled in text for spelled, _ in _spellings(old, new))
@@ -137,6 +139,6 @@ def _has_happened(
     found = workspaces.read_back(context.session_id, path, context.operation_id)
     if found is None:
         return False
-    if found.is_marked:
-        return True
+    if found.writer is not None:
+        return found.writer == context.operation_id
     return judge_edit(found.content.decode("utf-8", "replace"), *change)

@@ -1,4 +1,4 @@
-"""Searches files beneath a descriptor it was given; runs as a child, because a pattern may never end."""
+"""Searches files beneath a given descriptor; runs as a child, as a pattern may never end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from geode.tools.blocking import limit_child
 from geode.tools.content import name_binary
 from geode.tools.output import escape_controls
 from geode.tools.paths import is_reserved, parse_path, show_name
-from geode.tools.workspace import read_at
 
 FILE_BYTES_MAX = 8_000_000
 LINE_CHARS_MAX = 4_000
@@ -77,7 +76,7 @@ def search(base: int, place: str, find: Matcher) -> Iterator[str]:
 
 
 def _search_file(descriptor: int, shown: str, find: Matcher) -> Iterator[str]:
-    raw = read_at(descriptor, 0, FILE_BYTES_MAX)
+    raw = beneath.read_at(descriptor, 0, FILE_BYTES_MAX)
     if name_binary(raw) is not None:
         return
     for number, line in enumerate(raw.decode("utf-8", "replace").split("\n"), 1):

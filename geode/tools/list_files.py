@@ -62,7 +62,9 @@ def _list(workspaces: Workspaces, session: SessionId, path: WorkspacePath) -> st
         return "The workspace is empty." if not path.given else f"{path.text} is empty."
     lines = [_line(entry) for entry in entries[:ENTRIES_MAX]]
     if len(entries) > ENTRIES_MAX:
-        lines.append(f"[… {len(entries) - ENTRIES_MAX:,} more of {len(entries):,} are not listed …]")
+        lines.append(
+            f"[… {len(entries) - ENTRIES_MAX:,} more of {len(entries):,} are not listed …]"
+        )
     return cap_text("\n".join(lines))
 
 

@@ -14,7 +14,9 @@ DEPTH_MAX = 32
 RESERVED_PREFIX = ".geode-"
 """Names of files that are being written; they are never shown and never taken."""
 
-_DIRECTION_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_DIRECTION_CONTROLS = frozenset(
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,9 @@ def parse_path(text: str) -> WorkspacePath:
     if len(text.encode("utf-8", "replace")) > PATH_BYTES_MAX:
         raise PathRefusedError(f"The path is longer than {PATH_BYTES_MAX} bytes.")
     if text.startswith("/"):
-        raise PathRefusedError("Paths are relative to the session's workspace; this one is absolute.")
+        raise PathRefusedError(
+            "Paths are relative to the session's workspace; this one is absolute."
+        )
     names = tuple(name for name in text.split("/") if name not in {"", "."})
     if len(names) > DEPTH_MAX:
         raise PathRefusedError(f"The path is more than {DEPTH_MAX} folders deep.")
@@ -74,7 +78,9 @@ def _check_name(name: str) -> None:
     if name == "..":
         raise PathRefusedError("The path may not contain '..'.")
     if "\\" in name:
-        raise PathRefusedError("The path may not contain a backslash; folders are separated by '/'.")
+        raise PathRefusedError(
+            "The path may not contain a backslash; folders are separated by '/'."
+        )
     if not all(_is_plain(c) for c in name):
         raise PathRefusedError("The path contains a control or direction character.")
     sizes = (len(name.encode()), len(unicodedata.normalize("NFC", name).encode()))

@@ -20,11 +20,12 @@ from geode.messages import (
     ToolContext,
 )
 from geode.tools import schema
+from geode.tools.beneath import read_at
 from geode.tools.blocking import run_to_end
 from geode.tools.content import name_binary
 from geode.tools.output import OUTPUT_BYTES_MAX, OutputWindow, cap_bytes, cap_text
 from geode.tools.paths import PATH_BYTES_MAX, WorkspacePath, parse_file_path
-from geode.tools.workspace import Workspaces, read_at
+from geode.tools.workspace import Workspaces
 
 POLICY = SafetyPolicy(
     effect=Effect.READ, data_class=DataClass.PERSONAL, approval="none", modes=frozenset(Mode)
@@ -101,7 +102,9 @@ def _read_lines(
         line, is_end = _scan(descriptor, kept, first, last)
     if kept.size == 0:
         if is_end:
-            raise FileRefusedError(f"{path.text} has {line:,} lines; line {first:,} does not exist.")
+            raise FileRefusedError(
+                f"{path.text} has {line:,} lines; line {first:,} does not exist."
+            )
         raise FileRefusedError(
             f"Line {first:,} lies beyond the first {SCAN_BYTES_MAX:,} bytes of {path.text}, "
             "which is as far as lines are counted."
@@ -111,7 +114,7 @@ def _read_lines(
 
 
 def _scan(descriptor: int, kept: OutputWindow, first: int, last: int | None) -> tuple[int, bool]:
-    """Collect the lines; the number of the last line looked at, and whether the file ended there."""
+    """Collect the lines; the last line's number, and whether the file ended there."""
     line, position, is_open = 0, 0, False
     while position < SCAN_BYTES_MAX:
         chunk = read_at(descriptor, position, _CHUNK_BYTES)

@@ -80,7 +80,9 @@ def read_mark(descriptor: int) -> str | None:
 def write_refusal(exc: OSError, shown: str) -> FileRefusedError:
     """The sentence for a write the system refused."""
     if exc.errno in _FULL:
-        return FileRefusedError(f"The disk is full; {shown} was not written and nothing was changed.")
+        return FileRefusedError(
+            f"The disk is full; {shown} was not written and nothing was changed."
+        )
     reason = os.strerror(exc.errno or 0)
     return FileRefusedError(f"{shown} was not written ({reason}); nothing was changed.")
 

@@ -1,4 +1,4 @@
-"""`run_bash`: named in the catalogue so that a refusal can name it; nothing runs without a sandbox."""
+"""`run_bash`: in the catalogue so that a refusal can name it; nothing runs without a sandbox."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Each session's own folder: everything is opened beneath its descriptor, writes are whole or not."""
+"""Each session's own folder: all opened beneath its descriptor, each write whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ class WorkspaceLimits:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file was replaced; a crash now leaves the new one, or with `is_flushed` False perhaps the old."""
+    """A file was replaced; unless `is_flushed`, a power cut may still bring the old one back."""
 
     was_new: bool
     is_flushed: bool
@@ -42,8 +42,8 @@ class ReadBack:
     """What a file holds after a write whose outcome is unknown."""
 
     content: bytes
-    is_marked: bool
-    """The file itself names the operation as its last writer."""
+    writer: str | None
+    """The operation that wrote the file last; None when the disk keeps no such mark."""
 
 
 class NoWorkspaceError(FileRefusedError):
@@ -70,7 +70,9 @@ class Workspaces:
         self.limits = limits or WorkspaceLimits()
 
     @contextmanager
-    def open_session(self, session: SessionId, *, create: bool = False) -> Iterator[int]:
+    def open_session(
+        self, session: SessionId, *, create: bool = False
+    ) -> Generator[int, None, None]:
         """A descriptor of the session's folder; raises `NoWorkspaceError` when it has none."""
         if _SESSION_NAME.fullmatch(session) is None:
             raise PathRefusedError("The session's id cannot name a folder.")
@@ -97,19 +99,21 @@ class Workspaces:
             return False
 
     @contextmanager
-    def open_folder(self, session: SessionId, path: WorkspacePath) -> Iterator[int]:
+    def open_folder(self, session: SessionId, path: WorkspacePath) -> Generator[int, None, None]:
         """A descriptor of one folder of the session."""
         with (
+            _readable(path.text),
             self.open_session(session) as base,
             beneath.open_folder(base, path.given) as folder,
         ):
             yield folder
 
     @contextmanager
-    def open_file(self, session: SessionId, path: WorkspacePath) -> Iterator[int]:
+    def open_file(self, session: SessionId, path: WorkspacePath) -> Generator[int, None, None]:
         """A descriptor of one regular file of the session, for reading."""
         *parents, name = path.given
         with (
+            _readable(path.text),
             self.open_session(session) as base,
             beneath.open_folder(base, tuple(parents)) as folder,
             beneath.open_file(folder, name, path.text) as descriptor,
@@ -119,14 +123,14 @@ class Workspaces:
     def read_whole(self, session: SessionId, path: WorkspacePath) -> bytes:
         """A file's bytes; raises `FileRefusedError` beyond the limit for one file."""
         with self.open_file(session, path) as descriptor:
-            raw = read_at(descriptor, 0, self.limits.file_bytes_max + 1)
+            raw = beneath.read_at(descriptor, 0, self.limits.file_bytes_max + 1)
         if len(raw) > self.limits.file_bytes_max:
-            raise FileRefusedError(f"{path.text} is larger than {self.limits.file_bytes_max:,} bytes.")
+            raise FileRefusedError(
+                f"{path.text} is larger than {self.limits.file_bytes_max:,} bytes."
+            )
         return raw
 
-    def read_back(
-        self, session: SessionId, path: WorkspacePath, operation: str
-    ) -> ReadBack | None:
+    def read_back(self, session: SessionId, path: WorkspacePath, operation: str) -> ReadBack | None:
         """What the file holds now; None when there is no such file.
 
         The operation's unfinished file is taken away first, so that a worker which froze before
@@ -140,15 +144,15 @@ class Workspaces:
             ):
                 replace.remove_quietly(folder, replace.unfinished_name(operation))
                 with beneath.open_file(folder, name, path.text) as descriptor:
-                    content = read_at(descriptor, 0, self.limits.file_bytes_max + 1)
-                    return ReadBack(content, replace.read_mark(descriptor) == operation)
+                    content = beneath.read_at(descriptor, 0, self.limits.file_bytes_max + 1)
+                    return ReadBack(content, replace.read_mark(descriptor))
         except (FileRefusedError, PathRefusedError):
             return None
 
     def write_file(
         self, session: SessionId, path: WorkspacePath, content: bytes, operation: str
     ) -> Written:
-        """Make the file hold exactly `content`, or leave everything as it was and raise `ToolError`.
+        """Make the file hold exactly `content`, or raise `ToolError` with everything as it was.
 
         Missing folders are made. A kill leaves the old file or the new one, and at most a reserved
         file that the next write in this session takes away.
@@ -209,17 +213,14 @@ class Workspaces:
             )
 
 
-def read_at(descriptor: int, start: int, count: int) -> bytes:
-    """Up to `count` bytes from that place; fewer only at the end of the file."""
-    parts: list[bytes] = []
-    while count > 0:
-        part = os.pread(descriptor, min(count, 1 << 20), start)
-        if not part:
-            break
-        parts.append(part)
-        start += len(part)
-        count -= len(part)
-    return b"".join(parts)
+@contextmanager
+def _readable(shown: str) -> Generator[None, None, None]:
+    """Turns what the system refuses while reading into a sentence."""
+    try:
+        yield
+    except OSError as exc:
+        reason = os.strerror(exc.errno or 0)
+        raise FileRefusedError(f"{shown} could not be read ({reason}).") from exc
 
 
 def _remove_folders(base: int, made: list[tuple[str, ...]]) -> None:
@@ -229,5 +230,3 @@ def _remove_folders(base: int, made: list[tuple[str, ...]]) -> None:
                 os.rmdir(names[-1], dir_fd=parent)
         except (OSError, PathRefusedError, FileRefusedError):
             return
-
-

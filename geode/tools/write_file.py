@@ -101,8 +101,10 @@ def unflushed(path: WorkspacePath) -> str:
 def _has_happened(
     workspaces: Workspaces, context: ToolContext, path: WorkspacePath, content: bytes
 ) -> bool | None:
-    """Nothing else writes a file with an open receipt, so other content means it did not happen."""
+    """Nothing else writes a file with an open receipt, so other content says it did not."""
     found = workspaces.read_back(context.session_id, path, context.operation_id)
     if found is None:
         return False
-    return found.is_marked or found.content == content
+    if found.writer is not None:
+        return found.writer == context.operation_id
+    return found.content == content

@@ -1,0 +1,119 @@
+"""The one restore path: state and history of a claimed turn, its orphan batch closed first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from geode.loop.ports import SavedBatch, TurnIdentity
+from geode.loop.state import LoopState
+from geode.messages import JsonObject, Message, Tool, ToolCall, ToolContext
+from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
+from geode.records.outcomes import BatchOutcome
+from geode.records.receipts import EffectReceiptStore
+from geode.reply import sentences
+from geode.session.claims import Claim
+from geode.store.outbox import NewOutbox
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredTurn:
+    """What a turn goes on from."""
+
+    history: tuple[Message, ...]
+    state: LoopState
+
+
+class TurnRestorer:
+    """Brings a claimed turn back to where its last commit left it."""
+
+    def __init__(
+        self,
+        receipts: EffectReceiptStore,
+        checkpoints: SessionCheckpoint,
+        catalogue: Mapping[str, Tool],
+    ) -> None:
+        self._receipts = receipts
+        self._checkpoints = checkpoints
+        self._catalogue = catalogue
+
+    async def restore(self, claim: Claim) -> RestoredTurn:
+        """The turn's state and history; calls without a stored result are closed, never run again.
+
+        What cannot be read back is told to the thread in the same transaction.
+        """
+        checkpoint = claim.checkpoint
+        if checkpoint is None:
+            return RestoredTurn(claim.history, LoopState())
+        state = LoopState.from_json(checkpoint.state)
+        if checkpoint.turn_id != claim.turn_id:
+            return RestoredTurn(claim.history, state.next_turn())
+        if checkpoint.batch is None:
+            return RestoredTurn(claim.history, state)
+        return await self._close_batch(claim, state, checkpoint.batch)
+
+    async def _close_batch(self, claim: Claim, state: LoopState, batch: JsonObject) -> RestoredTurn:
+        calls = _calls_of(claim, batch)
+        outcome = await self._receipts.recover_batch(calls, self._catalogue)
+        results = Message("tool", outcome.results)
+        save = CheckpointSave(
+            session_id=claim.session_id,
+            turn_id=claim.turn_id,
+            epoch=claim.epoch,
+            messages=(results,),
+            state=state.to_json(),
+            batch=None,
+            entries=outcome.entries,
+            notices=_tell_uncertain(claim, calls, outcome),
+        )
+        await self._checkpoints.save("batch.close", save)
+        return RestoredTurn((*claim.history, results), state)
+
+
+def describe_batch(batch: SavedBatch) -> JsonObject:
+    """The JSON that names a batch's calls by their place in the proposing message."""
+    proposed = batch.messages[-1].calls
+    positions: list[int] = []
+    for call in batch.calls:
+        positions.append(next(i for i, known in enumerate(proposed) if known is call))
+    return {"step": batch.step, "positions": cast("list[bool | int | float | str]", positions)}
+
+
+def identity_of(claim: Claim) -> TurnIdentity:
+    """In whose name the turn's calls are made."""
+    return TurnIdentity(
+        session_id=claim.session_id,
+        turn_id=claim.turn_id,
+        epoch=claim.epoch,
+        mode=claim.mode,
+        binding=claim.binding,
+        requesters=claim.requesters,
+    )
+
+
+def _calls_of(claim: Claim, batch: JsonObject) -> list[tuple[ToolCall, ToolContext]]:
+    proposed = claim.history[-1].calls
+    identity = identity_of(claim)
+    step = cast("int", batch["step"])
+    positions = cast("list[int]", batch["positions"])
+    return [
+        (proposed[place], identity.make_context("", step, index, float("inf")))
+        for index, place in enumerate(positions)
+    ]
+
+
+def _tell_uncertain(
+    claim: Claim, calls: list[tuple[ToolCall, ToolContext]], outcome: BatchOutcome
+) -> tuple[NewOutbox, ...]:
+    names = {context.operation_id: call.name for call, context in calls}
+    return tuple(
+        NewOutbox(
+            "uncertain",
+            receipt_id,
+            sentences.describe_uncertain(names[receipt_id], receipt_id),
+            claim.reply_to,
+            claim.turn_id,
+        )
+        for receipt_id in outcome.uncertain
+    )

@@ -79,7 +79,7 @@ $(VENV)/.ready-dev: requirements-dev.lock pyproject.toml
 	@$(MAKE) install LOCKED=requirements-dev.lock STAMP=$@
 
 # uv when the machine has it, else pip, which also takes over when uv does not know the mirror.
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input
 .PHONY: install
 install:
 	@$(BIN)/python -c "" 2>/dev/null || $(PYTHON) -c \

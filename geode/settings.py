@@ -41,7 +41,7 @@ NOT_BUILT = "is not built yet; remove it"
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _DOMAIN = re.compile(r"[^\s/:@*?#]+\.[^\s/:@*?#]+|localhost")
-_HTTP_URL = re.compile(r"https?://[^\s/?#@]+[^\s?#]*")
+_HTTP_URL = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
 
 
 class Section(BaseModel):

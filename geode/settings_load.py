@@ -57,6 +57,9 @@ class InstalledChannelModels(ChannelModels):
     def __getitem__(self, name: str) -> type[Section]:
         return cast("type[Section]", self._entries[name].load())
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 

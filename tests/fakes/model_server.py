@@ -101,6 +101,8 @@ class ModelServer:
         self.script: list[Scripted] = list(script)
         self.fallback: Scripted = fallback or Answer()
         self.requests: list[Recorded] = []
+        self.received = asyncio.Event()
+        """Set when the first acceptable request is in."""
         self.refusals: list[str] = []
         """The rule that each refused request broke."""
         self.url = ""
@@ -142,6 +144,7 @@ class ModelServer:
         rule = find_broken_rule(body, self._sent_reasoning)
         if rule:
             return self._refuse(rule)
+        self.received.set()
         entry = self.script.pop(0) if self.script else self.fallback
         made = entry if isinstance(entry, (Answer, Failure)) else entry(body)
         if isinstance(made, Failure):

@@ -20,9 +20,7 @@ from geode.store.tables import dedupe, metadata
 
 def put(key: str, size: int = 1):
     def unit(tx: Connection) -> str:
-        tx.execute(
-            insert(dedupe).values(platform="p", key=key, outcome="x" * size, at_us=1)
-        )
+        tx.execute(insert(dedupe).values(platform="p", key=key, outcome="x" * size, at_us=1))
         return key
 
     return unit
@@ -107,7 +105,9 @@ asyncio.run(main())
 """
 
 
-def test_writer_tells_nobody_ok_when_the_disk_breaks_in_the_middle_of_a_group(tmp_path: Path) -> None:
+def test_writer_tells_nobody_ok_when_the_disk_breaks_in_the_middle_of_a_group(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "geode.db"
 
     done = subprocess.run(

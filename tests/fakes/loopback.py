@@ -1,0 +1,150 @@
+"""A platform in memory and its channel: the port's promises without a wire, faults on request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from geode.errors import (
+    ChannelDownError,
+    FormatRefusedError,
+    SendRateLimitedError,
+    SendRefusedError,
+    SendUnknownError,
+)
+from geode.messages import InboundMessage, OutboundBody, Part, Person, Place, QuotedMessage, Thread
+from geode.ports import CatchUpPlan, ChannelStatus, Intake
+
+
+@dataclass(slots=True)
+class Posted:
+    """One message of ours as the platform keeps it."""
+
+    id: str
+    place: Place
+    text: str
+    key: str
+    edits: list[str] = field(default_factory=list)
+
+
+class LoopbackPlatform:
+    """What survives a restart of the bot: people's messages, ours, and the faults to come."""
+
+    def __init__(self) -> None:
+        self.posted: list[Posted] = []
+        self.said: dict[Thread, list[InboundMessage]] = defaultdict(list)
+        self.faults: list[str] = []
+        """Each send takes the first: down, refused, format, limited, dropped, unsent."""
+        self.working: set[str] = set()
+        self._count = 1000
+
+    def next_id(self) -> str:
+        """Ids grow, and sort as text."""
+        self._count += 1
+        return f"{self._count:010d}"
+
+    def texts(self, thread: Thread) -> list[str]:
+        """What stands in the thread from us, in order, as it reads now."""
+        return [post.text for post in self.posted if post.place.thread == thread]
+
+    def message(
+        self, thread: Thread, text: str, sender: str = "U1", **more: object
+    ) -> InboundMessage:
+        """A person's message, addressed unless said otherwise."""
+        message_id = self.next_id()
+        values: dict[str, object] = {
+            "thread": thread,
+            "message_id": message_id,
+            "order_key": message_id,
+            "dedupe_key": f"{thread.channel}:{message_id}",
+            "sender": Person(sender, f"name of {sender}"),
+            "text": text,
+            "is_addressed": True,
+            **more,
+        }
+        message = InboundMessage(**values)  # type: ignore[arg-type]
+        self.said[thread].append(message)
+        return message
+
+
+class LoopbackChannel:
+    """The channel of a `LoopbackPlatform`."""
+
+    def __init__(self, platform: LoopbackPlatform, name: str = "loop") -> None:
+        self._platform = platform
+        self._name = name
+        self._stopped = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def status(self) -> ChannelStatus:
+        return ChannelStatus("up")
+
+    async def start(self, intake: Intake) -> None:
+        await self._stopped.wait()
+
+    async def stop(self) -> None:
+        self._stopped.set()
+
+    def plan(self, body: OutboundBody) -> tuple[Part, ...]:
+        texts = body.markdown.split("\n---\n")
+        return tuple(Part({"text": text}, text) for text in texts)
+
+    async def send(self, place: Place, part: Part, key: str) -> str:
+        await asyncio.sleep(0)
+        fault = self._take_fault()
+        if fault == "unsent":
+            raise SendUnknownError("cut before it arrived")
+        post = Posted(self._platform.next_id(), place, self._text(part), key)
+        self._platform.posted.append(post)
+        if fault == "dropped":
+            raise SendUnknownError("cut after it arrived")
+        return post.id
+
+    async def edit(self, place: Place, message_id: str, part: Part) -> None:
+        await asyncio.sleep(0)
+        self._take_fault()
+        for post in self._platform.posted:
+            if post.id == message_id:
+                post.edits.append(post.text)
+                post.text = self._text(part)
+                return
+        raise SendRefusedError("message_not_found")
+
+    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+        await asyncio.sleep(0)
+        return next((post.id for post in self._platform.posted if post.key == key), None)
+
+    async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
+        (self._platform.working.add if is_on else self._platform.working.discard)(message_id)
+
+    async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
+        return [
+            QuotedMessage(m.message_id, m.order_key, m.sender, m.text)
+            for m in self._platform.said[thread]
+            if m.message_id < before
+        ]
+
+    async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
+        return None
+
+    def _text(self, part: Part) -> str:
+        return str(part.payload.get("text", part.plain))
+
+    def _take_fault(self) -> str:
+        fault = self._platform.faults.pop(0) if self._platform.faults else ""
+        match fault:
+            case "down":
+                raise ChannelDownError("no route")
+            case "refused":
+                raise SendRefusedError("channel_not_found")
+            case "format":
+                raise FormatRefusedError("invalid_blocks")
+            case "limited":
+                raise SendRateLimitedError(0.2)
+            case _:
+                return fault

@@ -1,0 +1,1 @@
+"""One turn in six phases: the model proposes, the loop keeps the limits and the record."""

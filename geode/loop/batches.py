@@ -1,0 +1,107 @@
+"""One batch of proposed calls: guarded, saved before anything runs, answered in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from geode.loop import notes
+from geode.loop.guards import REFUSAL, BatchVerdict, check_batch, observe_batch
+from geode.loop.pairing import NO_OUTPUT
+from geode.loop.ports import SavedBatch
+from geode.loop.quoting import write_note
+from geode.loop.run import Ending, TurnRun
+from geode.messages import Message, TerminationReason, ToolCall, ToolContext, ToolResult
+from geode.records.call_entries import entry_of_refusal
+
+
+async def run_batch(run: TurnRun, calls: tuple[ToolCall, ...]) -> Ending | None:
+    """Run what the guards let through; the results stay unsaved until the next save.
+
+    Raises `StoreError` when the batch could not be saved; then nothing of it ran.
+    """
+    verdict = check_batch(run.state.guards, calls)
+    run.state = replace(run.state, guards=verdict.state)
+    refused = _refuse_some(run, calls, verdict)
+    if verdict.end is not None or len(refused) == len(calls):
+        ended = notes.refuse_all(calls, notes.NOT_RUN_ENDED).results
+        done = dict(enumerate(ended)) | refused
+        return _close_batch(run, calls, replace(verdict, refused=frozenset(done)), done)
+    unsaved, entries = run.take_unsaved()
+    await run.parts.records.save_batch(
+        SavedBatch(run.state.step, calls, unsaved, run.current_state(), entries)
+    )
+    run.mark_saved()
+    done = await _process(run, calls, refused)
+    return _close_batch(run, calls, replace(verdict, refused=frozenset(refused)), done)
+
+
+def _refuse_some(
+    run: TurnRun, calls: Sequence[ToolCall], verdict: BatchVerdict
+) -> dict[int, ToolResult]:
+    calls_max = run.parts.limits.calls_max
+    many = notes.NOT_RUN_MANY.format(calls_max=calls_max)
+    refused: dict[int, ToolResult] = {}
+    for position, call in enumerate(calls):
+        is_repeat = position in verdict.refused
+        if not is_repeat and position < calls_max:
+            continue
+        rule, text = ("loop.repeated", REFUSAL) if is_repeat else ("loop.too_many", many)
+        refused[position] = ToolResult(call.call_id, text, is_error=True)
+        context = _make_context(run, position)
+        run.entries.append(entry_of_refusal(call, context, rule=rule, reason=text))
+    return refused
+
+
+def _make_context(run: TurnRun, position: int) -> ToolContext:
+    parts = run.parts
+    return parts.identity.make_context(parts.model, run.state.step, position, run.time.tools_end_at)
+
+
+async def _process(
+    run: TurnRun, calls: tuple[ToolCall, ...], refused: dict[int, ToolResult]
+) -> dict[int, ToolResult]:
+    positions = [position for position in range(len(calls)) if position not in refused]
+    allowed = tuple(calls[position] for position in positions)
+    run.parts.progress.step("tools", tuple(dict.fromkeys(call.name for call in allowed)))
+    outcome = await run.parts.processor.process(
+        allowed, run.parts.plan, lambda index: _make_context(run, positions[index])
+    )
+    run.entries.extend(outcome.entries)
+    if outcome.uncertain:
+        run.state = replace(run.state, has_uncertain=True)
+    return dict(refused) | dict(zip(positions, outcome.results, strict=True))
+
+
+def _close_batch(
+    run: TurnRun,
+    calls: tuple[ToolCall, ...],
+    verdict: BatchVerdict,
+    done: dict[int, ToolResult],
+) -> Ending | None:
+    results = tuple(_fit_result(done[position], call) for position, call in enumerate(calls))
+    run.add(Message("tool", results))
+    finding = observe_batch(verdict, calls, results)
+    succeeded = sum(not result.is_error for result in results)
+    run.state = replace(run.state, guards=finding.state, results=run.state.results + succeeded)
+    end = verdict.end or finding.end
+    if end is not None:
+        run.log("guard_ended", {"step": run.state.step, "reason": end.value})
+        return Ending(end, detail=_name_calls(end, calls))
+    if finding.warning:
+        run.add(write_note(finding.warning))
+    return None
+
+
+def _fit_result(result: ToolResult, call: ToolCall) -> ToolResult:
+    # A result answers the call it stands for, and some providers refuse a blank one.
+    text = result.text if result.text.strip() else NO_OUTPUT
+    if result.call_id == call.call_id and text is result.text:
+        return result
+    return replace(result, call_id=call.call_id, text=text)
+
+
+def _name_calls(end: TerminationReason, calls: Sequence[ToolCall]) -> str:
+    names = ", ".join(dict.fromkeys(f"`{call.name}`" for call in calls))
+    what = "failing" if end is TerminationReason.REPEATED_ERRORS else "giving the same result"
+    return f"It was {names} that kept {what}."

@@ -1,0 +1,159 @@
+"""What a turn starts from, carries along and ends with; all of it survives as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from geode.loop.guards import GuardState
+from geode.messages import JsonObject, Message, TerminationReason, Usage
+from geode.store.timeline import TimelineEntry
+
+CONTINUATIONS_MAX = 2
+"""Repairs of one candidate: the first candidate and at most two more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopState:
+    """The loop's own state: saved with every batch and at the turn's end, never derived again."""
+
+    step: int = 0
+    """Model calls of this turn so far; part of every operation id, so it never goes back."""
+    guards: GuardState = field(default_factory=GuardState)
+    spent_us: int = 0
+    """Running time of this turn, waiting and restarts not counted."""
+    usage: Usage = field(default_factory=Usage)
+    cost_micro_usd: int | None = 0
+    """None once a call had no known price."""
+    context_start: int = 0
+    """The first message of the chapter that the model still sees word for word."""
+    summary: str = ""
+    """What stands for the messages before `context_start`."""
+    attempts: int = 0
+    """Continuations used, of `CONTINUATIONS_MAX`."""
+    results: int = 0
+    """Tool results of this turn that are not errors."""
+    observed_tokens: int = 0
+    """What the provider last measured for the conversation; 0: not measured since the last cut."""
+    observed_count: int = 0
+    """How many messages of the chapter that measure covers."""
+    has_uncertain: bool = False
+    """An effect of this turn has an unknown outcome: nothing is repaired automatically."""
+
+    def to_json(self) -> JsonObject:
+        """The state as JSON."""
+        return {
+            "step": self.step,
+            "guards": self.guards.to_json(),
+            "spent_us": self.spent_us,
+            "usage": [
+                self.usage.input_tokens,
+                self.usage.output_tokens,
+                self.usage.cache_read_tokens,
+                self.usage.cache_write_tokens,
+            ],
+            "cost_micro_usd": self.cost_micro_usd,
+            "context_start": self.context_start,
+            "summary": self.summary,
+            "attempts": self.attempts,
+            "results": self.results,
+            "observed_tokens": self.observed_tokens,
+            "observed_count": self.observed_count,
+            "has_uncertain": self.has_uncertain,
+        }
+
+    @staticmethod
+    def from_json(body: JsonObject) -> LoopState:
+        """The state that `to_json` wrote; what an older version did not write keeps its default."""
+        guards = GuardState.from_json(cast("JsonObject", body.get("guards") or {}))
+        usage = Usage(*cast("list[int]", body.get("usage") or []))
+        cost = cast("int | None", body.get("cost_micro_usd", 0))
+        numbers = {
+            name: cast("int", body[name])
+            for name in (
+                "step",
+                "spent_us",
+                "context_start",
+                "attempts",
+                "results",
+                "observed_tokens",
+                "observed_count",
+            )
+            if name in body
+        }
+        return LoopState(
+            guards=guards,
+            usage=usage,
+            cost_micro_usd=cost,
+            summary=cast("str", body.get("summary", "")),
+            has_uncertain=bool(body.get("has_uncertain", False)),
+            **numbers,
+        )
+
+    def next_turn(self) -> LoopState:
+        """The state the session's next turn starts from: only the view of the chapter stays."""
+        return LoopState(
+            context_start=self.context_start,
+            summary=self.summary,
+            observed_tokens=self.observed_tokens,
+            observed_count=self.observed_count,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """What the loop is given for one run."""
+
+    history: tuple[Message, ...]
+    """The chapter's stored messages from `history_offset` on, the request included."""
+    state: LoopState = field(default_factory=LoopState)
+    remaining_s: float | None = None
+    """What is left of the turn's time budget; None: no limit."""
+    first_request: str = ""
+    """The chapter's first request; empty: the first message of `history` that a person wrote."""
+    history_offset: int = 0
+    """Messages of the chapter before `history[0]`; at most `state.context_start`."""
+    unsaved: tuple[Message, ...] = ()
+    """Messages of an earlier run of this turn that are not stored yet; they follow `history`."""
+    entries: tuple[TimelineEntry, ...] = ()
+    """Timeline entries of that run that are not stored yet."""
+    note: str = ""
+    """What the runtime tells the model before it goes on, such as a miss to repair."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """What one run of the loop came to; the caller stores `unsaved` and `entries`."""
+
+    reason: TerminationReason
+    text: str
+    """The candidate of a deliverable end, else empty; not yet verified."""
+    unsaved: tuple[Message, ...]
+    state: LoopState
+    entries: tuple[TimelineEntry, ...]
+    detail: str = ""
+    """A whole sentence with the particulars of a failure."""
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of the whole turn."""
+        return self.state.usage
+
+    @property
+    def cost_micro_usd(self) -> int | None:
+        """Cost of the whole turn; None: unknown."""
+        return self.state.cost_micro_usd
+
+
+def continue_turn(
+    start: TurnStart, end: TurnEnd, note: str, remaining_s: float | None
+) -> TurnStart:
+    """The start of another run of the same request, one continuation of the budget used."""
+    return replace(
+        start,
+        state=replace(end.state, attempts=end.state.attempts + 1),
+        remaining_s=remaining_s,
+        unsaved=end.unsaved,
+        entries=end.entries,
+        note=note,
+    )

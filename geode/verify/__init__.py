@@ -1,0 +1,1 @@
+"""A stop becomes completion only here: structural check, judge, policy."""

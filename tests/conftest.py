@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,9 @@ for _name in list(os.environ):
     # The machine's own tokens and proxies must neither help a test nor be used by one.
     if _name.startswith(_OURS) or _name.upper() in _PROXIES:
         del os.environ[_name]
+
+# A program that a test starts without saying where must not find the state of a real service.
+os.environ["GEODE_HOME"] = str(Path(tempfile.gettempdir(), f"geode-tests-{os.getpid()}"))
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(
@@ -63,4 +68,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
     skipped: Sequence[object] = reporter.stats.get("skipped", ())
     if skipped and session.exitstatus == pytest.ExitCode.OK:
+        reporter.write_line(f"\n{len(skipped)} tests were skipped, and --forbid-skips is set")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -77,12 +77,11 @@ def test_time_is_an_argument(path: Path) -> None:
 
 def _catches_everything(handler: ast.ExceptHandler) -> bool:
     """Whether it takes any error and keeps it; one that tidies up and raises on does not."""
-    kinds = (
-        {n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)} if handler.type else {}
-    )
+    kinds = [] if handler.type is None else list(ast.walk(handler.type))
+    names = {kind.id for kind in kinds if isinstance(kind, ast.Name)}
+    is_broad = handler.type is None or bool({"Exception", "BaseException"} & names)
     last = handler.body[-1]
     passes_on = isinstance(last, ast.Raise) and last.exc is None
-    is_broad = handler.type is None or bool({"Exception", "BaseException"} & set(kinds))
     return is_broad and not passes_on
 
 

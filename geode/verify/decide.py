@@ -49,12 +49,16 @@ def policy_action(structure: StructureVerdict, judgement: Judgement | None, room
 
     `judgement` is None when the structure already failed, as the judge is then not asked.
     """
+    if structure.is_sound:
+        return _follow_judgement(judgement, room)
     if structure.code is StructureCode.MODEL_ACTION_REQUIRED:
         return Decision(Action.FAIL, "model_action_required")
-    if structure.code is StructureCode.EMPTY_TURN:
-        if structure.is_repairable and room.may_repair:
-            return Decision(Action.REVISE, "empty_turn")
-        return Decision(Action.FAIL, "empty_turn_budget_exhausted")
+    if structure.is_repairable and room.may_repair:
+        return Decision(Action.REVISE, structure.code.value)
+    return Decision(Action.FAIL, f"{structure.code.value}_budget_exhausted")
+
+
+def _follow_judgement(judgement: Judgement | None, room: Room) -> Decision:
     if judgement is None or judgement.outcome is JudgeOutcome.VERIFICATION_ERROR:
         return Decision(Action.ESCALATE, "verification_error")
     if judgement.outcome is not JudgeOutcome.FAILED:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from geode.errors import ModelError
 from geode.messages import DELIVERABLE, JsonObject, TerminationReason, TurnId
+from geode.ports import Clock
 from geode.store.timeline import TimelineEntry
 from geode.verify.decide import Action, Decision, Room, policy_action
 from geode.verify.judge import Judge, Judgement, JudgeOutcome
@@ -23,8 +25,8 @@ class VerifyBudget:
     """What a verification and the repair it may ask for can use."""
 
     attempts_left: int
-    remaining_s: float | None = None
-    """Of the turn's whole budget; None: no limit."""
+    deadline: float = inf
+    """Monotonic seconds at which the turn's whole budget ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +49,26 @@ class VerifiedEnd:
 
 
 async def verify_turn_async(
-    candidate: Candidate, judge: Judge, budget: VerifyBudget, turn_id: TurnId
+    candidate: Candidate, judge: Judge, budget: VerifyBudget, turn_id: TurnId, clock: Clock
 ) -> VerifiedEnd:
     """Check, judge at most once, decide; a judge that fails or takes too long escalates."""
     assert candidate.reason in DELIVERABLE, "only a deliverable end is verified"
     structure = check_structure(candidate)
     judgement = None
     if structure.is_sound:
-        judgement = await _ask(judge, candidate, budget.remaining_s)
-    left_s = budget.remaining_s
+        judgement = await _ask(judge, candidate, budget.deadline - clock.monotonic())
+    left_s = budget.deadline - clock.monotonic()
     room = Room(
         budget.attempts_left,
-        has_time=left_s is None or left_s >= REPAIR_S_MIN,
+        has_time=left_s >= REPAIR_S_MIN,
         has_uncertain=candidate.has_uncertain,
     )
     decision = policy_action(structure, judgement, room)
     return _close(candidate, structure, judgement, decision, turn_id)
 
 
-async def _ask(judge: Judge, candidate: Candidate, remaining_s: float | None) -> Judgement:
-    limit_s = JUDGE_S_MAX if remaining_s is None else min(JUDGE_S_MAX, remaining_s)
+async def _ask(judge: Judge, candidate: Candidate, remaining_s: float) -> Judgement:
+    limit_s = min(JUDGE_S_MAX, remaining_s)
     if limit_s <= 0:
         return Judgement(JudgeOutcome.VERIFICATION_ERROR, ("no_time_left",))
     try:

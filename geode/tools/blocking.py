@@ -75,13 +75,3 @@ def run_child(
     except subprocess.TimeoutExpired as exc:
         return ChildOutput(exc.stdout or b"", is_complete=False)
     return ChildOutput(done.stdout, is_complete=done.returncode == 0)
-
-
-def limit_child(*, cpu_s: int, memory_bytes: int) -> None:
-    """Called first in a child: the kernel ends it if the parent no longer can."""
-    import resource  # noqa: PLC0415 - a child needs it, the daemon does not
-
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from geode.errors import ToolError
 from geode.tools import beneath
-from geode.tools.blocking import limit_child
+from geode.tools.child_limits import limit_child
 from geode.tools.content import name_binary
 from geode.tools.output import escape_controls
 from geode.tools.paths import is_reserved, parse_path, show_name

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 from bs4 import BeautifulSoup, Tag
 from markdownify import MarkdownConverter
 
-from geode.tools.blocking import limit_child
+from geode.tools.child_limits import limit_child
 
 TEXT_CHARS_MAX = 400_000
 """What a page may give; the result keeps less of it."""

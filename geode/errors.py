@@ -20,6 +20,7 @@ GeodeError
 │   └── FetchRefusedError       the address may not be contacted, or gave no readable page
 ├── ModelError                  a model call failed; its kinds live in geode/llm/errors.py
 └── ControlError                a command-line verb was refused by the daemon
+    └── DaemonAbsentError       no daemon runs on this state
 """
 
 from __future__ import annotations
@@ -120,3 +121,10 @@ class ModelError(GeodeError):
 
 class ControlError(GeodeError):
     """The daemon refused a control verb; the message is the reason."""
+
+
+class DaemonAbsentError(ControlError):
+    """No daemon runs on this state folder."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(f"No daemon is running on {folder}; start one with: geode serve")

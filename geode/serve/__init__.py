@@ -1,0 +1,1 @@
+"""The daemon's shell: its control socket, the verbs on it, signals, and the client."""

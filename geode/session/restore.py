@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from geode.loop.ports import SavedBatch, TurnIdentity
 from geode.loop.state import LoopState
-from geode.messages import JsonObject, Message, Tool, ToolCall, ToolContext
+from geode.messages import JsonObject, JsonValue, Message, ReceiptId, Tool, ToolCall, ToolContext
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
 from geode.records.outcomes import BatchOutcome
 from geode.records.receipts import EffectReceiptStore
@@ -65,7 +65,7 @@ class TurnRestorer:
             state=state.to_json(),
             batch=None,
             entries=outcome.entries,
-            notices=_tell_uncertain(claim, calls, outcome),
+            notices=tell_uncertain(claim, _names(calls, outcome)),
         )
         await self._checkpoints.save("batch.close", save)
         return RestoredTurn((*claim.history, results), state)
@@ -74,10 +74,10 @@ class TurnRestorer:
 def describe_batch(batch: SavedBatch) -> JsonObject:
     """The JSON that names a batch's calls by their place in the proposing message."""
     proposed = batch.messages[-1].calls
-    positions: list[int] = []
-    for call in batch.calls:
-        positions.append(next(i for i, known in enumerate(proposed) if known is call))
-    return {"step": batch.step, "positions": cast("list[bool | int | float | str]", positions)}
+    positions: list[JsonValue] = [
+        next(place for place, known in enumerate(proposed) if known is call) for call in batch.calls
+    ]
+    return {"step": batch.step, "positions": positions}
 
 
 def identity_of(claim: Claim) -> TurnIdentity:
@@ -92,6 +92,29 @@ def identity_of(claim: Claim) -> TurnIdentity:
     )
 
 
+def tell_uncertain(
+    claim: Claim, uncertain: Sequence[tuple[str, ReceiptId]]
+) -> tuple[NewOutbox, ...]:
+    """One sentence per uncertain effect; its episode makes sure it is said once."""
+    return tuple(
+        NewOutbox(
+            "uncertain",
+            receipt_id,
+            sentences.describe_uncertain(tool, receipt_id),
+            claim.reply_to,
+            claim.turn_id,
+        )
+        for tool, receipt_id in uncertain
+    )
+
+
+def _names(
+    calls: list[tuple[ToolCall, ToolContext]], outcome: BatchOutcome
+) -> list[tuple[str, ReceiptId]]:
+    names = {context.operation_id: call.name for call, context in calls}
+    return [(names[receipt_id], receipt_id) for receipt_id in outcome.uncertain]
+
+
 def _calls_of(claim: Claim, batch: JsonObject) -> list[tuple[ToolCall, ToolContext]]:
     proposed = claim.history[-1].calls
     identity = identity_of(claim)
@@ -101,19 +124,3 @@ def _calls_of(claim: Claim, batch: JsonObject) -> list[tuple[ToolCall, ToolConte
         (proposed[place], identity.make_context("", step, index, float("inf")))
         for index, place in enumerate(positions)
     ]
-
-
-def _tell_uncertain(
-    claim: Claim, calls: list[tuple[ToolCall, ToolContext]], outcome: BatchOutcome
-) -> tuple[NewOutbox, ...]:
-    names = {context.operation_id: call.name for call, context in calls}
-    return tuple(
-        NewOutbox(
-            "uncertain",
-            receipt_id,
-            sentences.describe_uncertain(names[receipt_id], receipt_id),
-            claim.reply_to,
-            claim.turn_id,
-        )
-        for receipt_id in outcome.uncertain
-    )

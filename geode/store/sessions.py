@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, exists, func, insert, select, update
 
+from geode.errors import StaleEpochError
 from geode.messages import Mode, SessionId, SessionState, Thread, TurnId
 from geode.store.tables import inbox, sessions, threads
 
@@ -154,3 +155,15 @@ def _is_thread(thread: Thread) -> tuple[Any, ...]:
         threads.c.channel == thread.channel,
         threads.c.thread == thread.thread,
     )
+
+
+def hand_back(tx: Connection, session_id: SessionId, epoch: int) -> None:
+    """End our own lease early, so that the next claim need not wait for it to run out."""
+    held = tx.execute(
+        update(sessions)
+        .where(sessions.c.id == session_id, sessions.c.epoch == epoch)
+        .values(lease_until_us=0)
+        .returning(sessions.c.id)
+    ).scalar_one_or_none()
+    if held is None:
+        raise StaleEpochError(session_id, epoch)

@@ -138,7 +138,7 @@ class Writer:
         try:
             unit.result = unit.run(connection)
             savepoint.commit()
-        except Exception as error:  # noqa: BLE001 - belongs to this unit's caller
+        except Exception as error:
             if not _is_in_transaction(connection):
                 raise _GroupLostError from error
             savepoint.rollback()

@@ -1,0 +1,87 @@
+"""Live progress of a turn: phase, tools and elapsed time in its progress message, nothing more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from geode.errors import StoreError
+from geode.log import get_logger
+from geode.messages import SessionId, TurnId
+from geode.ports import Clock
+from geode.reply import sentences
+from geode.reply.delivery import Delivery
+
+log = get_logger(__name__)
+
+FIRST_EDIT_S = 2.0
+"""A turn shorter than this shows no more than its first progress line."""
+EDIT_INTERVAL_S = 3.0
+
+
+class ProgressReporter:
+    """Takes what the loop tells and edits the progress message at a rate platforms bear."""
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        clock: Clock,
+        session_id: SessionId,
+        turn_id: TurnId,
+        may_edit: Callable[[], bool],
+    ) -> None:
+        self._delivery = delivery
+        self._clock = clock
+        self._session_id = session_id
+        self._turn_id = turn_id
+        self._may_edit = may_edit
+        self._began = clock.monotonic()
+        self._phase = "thinking"
+        self._tools: tuple[str, ...] = ()
+        self._note = ""
+        self._changed = asyncio.Event()
+        self._editing = asyncio.Lock()
+        self._is_over = False
+
+    def step(self, phase: str, tools: tuple[str, ...] = ()) -> None:
+        """The turn entered a phase; returns at once."""
+        self._phase, self._tools = phase, tools
+        self._changed.set()
+
+    def note(self, sentence: str) -> None:
+        """One plain sentence for the person; returns at once."""
+        self._note = sentence
+        self._changed.set()
+
+    async def finish(self) -> None:
+        """Begin no further edit, and return when the one under way has ended."""
+        self._is_over = True
+        async with self._editing:
+            pass
+
+    async def run(self) -> None:
+        """Edit while there is something new, until cancelled."""
+        await self._clock.sleep(FIRST_EDIT_S)
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            async with self._editing:
+                if self._may_still_edit():
+                    await self._edit()
+            await self._clock.sleep(EDIT_INTERVAL_S)
+
+    async def _edit(self) -> None:
+        try:
+            await self._delivery.edit_progress(
+                self._session_id, self._turn_id, self._line(), self._may_still_edit
+            )
+        except StoreError as error:
+            log.warning("progress_not_shown", session=self._session_id, reason=str(error))
+
+    def _may_still_edit(self) -> bool:
+        return not self._is_over and self._may_edit()
+
+    def _line(self) -> str:
+        elapsed_s = self._clock.monotonic() - self._began
+        line = sentences.describe_progress(self._phase, self._tools, elapsed_s)
+        return f"{line}\n{self._note}" if self._note else line

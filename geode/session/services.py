@@ -1,0 +1,187 @@
+"""What all sessions of a process share, and the pair that one turn is run with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from geode.gate.executor import GateParts, ToolExecutor
+from geode.gate.policy import Grants, project_plan
+from geode.gate.processor import ToolCallProcessor
+from geode.loop.agent_loop import AgenticLoop
+from geode.loop.limits import LoopLimits
+from geode.loop.ports import Progress, SavedBatch, ToolOutcome
+from geode.loop.prompt import PromptSources, date_in_zone
+from geode.loop.run import LoopParts
+from geode.messages import (
+    BoundToolPlan,
+    Mode,
+    ModelAdapter,
+    ReceiptId,
+    Tool,
+    ToolCall,
+    ToolContext,
+)
+from geode.ports import Clock
+from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
+from geode.records.receipts import EffectReceiptStore
+from geode.session.claims import Claim
+from geode.session.leases import Lease
+from geode.session.restore import describe_batch, identity_of, tell_uncertain
+from geode.settings import Binding, Profile, Settings
+from geode.store.database import Store
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRoute:
+    """The bound model: which adapter, which id, and what it can hold."""
+
+    adapter: ModelAdapter
+    name: str
+    """As the operator wrote it: `provider/model`."""
+    model: str
+    context_tokens_max: int
+    output_tokens_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One turn's pair, and what its gate left uncertain."""
+
+    executor: ToolExecutor
+    loop: AgenticLoop
+    uncertain: list[tuple[str, ReceiptId]] = field(default_factory=list[tuple[str, ReceiptId]])
+    """Tool and receipt of effects whose outcome nobody knows, as they come up."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedServices:
+    """Built once per process; every session of it shares these."""
+
+    store: Store
+    clock: Clock
+    settings: Settings
+    route: ModelRoute
+    catalogue: tuple[Tool, ...]
+    gate: GateParts
+    receipts: EffectReceiptStore
+    checkpoints: SessionCheckpoint
+    identity: str
+    """The chosen sections of GEODE.md."""
+    state_folder: Path
+    _plans: dict[tuple[Mode, str], BoundToolPlan] = field(
+        default_factory=dict[tuple[Mode, str], BoundToolPlan]
+    )
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The whole catalogue by name."""
+        return {tool.name: tool for tool in self.catalogue}
+
+    def find_binding(self, key: str) -> Binding | None:
+        """The configured binding a session belongs to; None when the operator removed it."""
+        return next((each for each in self.settings.bindings if each.key == key), None)
+
+    def create_session(self, mode: Mode, claim: Claim, lease: Lease, progress: Progress) -> Session:
+        """The executor and the loop of one turn, bound to its mode, profile, lease and budget."""
+        binding = self.find_binding(claim.binding)
+        executor = ToolExecutor(self.gate, lease.is_held)
+        uncertain: list[tuple[str, ReceiptId]] = []
+        parts = LoopParts(
+            adapter=self.route.adapter,
+            model=self.route.model,
+            plan=self.plan_for(mode, binding),
+            processor=_Processor(ToolCallProcessor(executor), uncertain),
+            records=_Records(self.checkpoints, claim, uncertain),
+            identity=identity_of(claim),
+            sources=self._sources(claim),
+            limits=self._limits(binding),
+            progress=progress,
+            clock=self.clock,
+        )
+        return Session(executor, AgenticLoop(parts), uncertain)
+
+    def plan_for(self, mode: Mode, binding: Binding | None) -> BoundToolPlan:
+        """The tools of a mode under a binding's profile; built once and shared."""
+        profile = binding.profile if binding is not None else ""
+        key = (mode, profile)
+        if key not in self._plans:
+            grants: Grants | None = self._profile(profile) if binding is not None else None
+            self._plans[key] = project_plan(self.catalogue, mode, grants)
+        return self._plans[key]
+
+    def _profile(self, name: str) -> Profile | None:
+        return self.settings.profile(name) if self.settings.has_profile(name) else None
+
+    def _limits(self, binding: Binding | None) -> LoopLimits:
+        limits = self.settings.limits
+        cost = limits.cost_usd_per_turn
+        return LoopLimits(
+            steps_max=limits.steps_max,
+            time_budget_s=binding.time_budget_s if binding is not None else None,
+            cost_micro_usd_max=None if cost is None else int(cost * 1_000_000),
+            context_tokens_max=self.route.context_tokens_max,
+            output_tokens_max=self.route.output_tokens_max,
+        )
+
+    def _sources(self, claim: Claim) -> PromptSources:
+        zone = self.settings.agent.timezone
+        return PromptSources(
+            identity=self.identity,
+            agent_name=self.settings.agent.name,
+            platform_manner=(
+                f"You answer in a {claim.thread.platform} thread that several people may read. "
+                "Write Markdown; the channel renders it. Be short."
+            ),
+            today=date_in_zone(self.clock.now_us(), zone),
+            timezone=zone,
+        )
+
+
+class _Processor:
+    """The gate's processor, which also remembers what was left uncertain."""
+
+    def __init__(
+        self, processor: ToolCallProcessor, uncertain: list[tuple[str, ReceiptId]]
+    ) -> None:
+        self._processor = processor
+        self._uncertain = uncertain
+
+    async def process(
+        self,
+        calls: Sequence[ToolCall],
+        plan: BoundToolPlan,
+        make_context: Callable[[int], ToolContext],
+    ) -> ToolOutcome:
+        outcome = await self._processor.process(calls, plan, make_context)
+        names = {make_context(index).operation_id: call.name for index, call in enumerate(calls)}
+        self._uncertain += [(names.get(each, "a tool"), each) for each in outcome.uncertain]
+        return outcome
+
+
+class _Records:
+    """The loop's records: each batch in one commit, before any tool of it runs."""
+
+    def __init__(
+        self,
+        checkpoints: SessionCheckpoint,
+        claim: Claim,
+        uncertain: list[tuple[str, ReceiptId]],
+    ) -> None:
+        self._checkpoints = checkpoints
+        self._claim = claim
+        self._uncertain = uncertain
+
+    async def save_batch(self, batch: SavedBatch) -> None:
+        save = CheckpointSave(
+            session_id=self._claim.session_id,
+            turn_id=self._claim.turn_id,
+            epoch=self._claim.epoch,
+            messages=batch.messages,
+            state=batch.state.to_json(),
+            batch=describe_batch(batch),
+            entries=batch.entries,
+            notices=tell_uncertain(self._claim, self._uncertain),
+        )
+        await self._checkpoints.save("batch", save)

@@ -1,0 +1,310 @@
+"""One turn, end to end: claimed, restored, answered, verified, committed with its reply.
+
+Read this file first. A crash anywhere leaves a running session whose lease runs out; the next claim
+restores what the last commit holds and goes on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from geode.errors import (
+    ChannelError,
+    StaleEpochError,
+    StorageBusyError,
+    StorageFullError,
+    StoreError,
+)
+from geode.log import get_logger
+from geode.loop.quoting import is_note
+from geode.loop.state import CONTINUATIONS_MAX, LoopState, TurnEnd, TurnStart, continue_turn
+from geode.loop.termination import describe_end
+from geode.messages import (
+    DELIVERABLE,
+    Message,
+    ReceiptId,
+    SessionId,
+    SessionState,
+    TerminationReason,
+)
+from geode.ports import Channel
+from geode.records.checkpoint import CheckpointSave, write_checkpoint
+from geode.reply.delivery import Delivery
+from geode.reply.progress import ProgressReporter
+from geode.session.claims import Claim, ClaimTerms, EarlierDue, claim_session
+from geode.session.leases import Lease, Leases
+from geode.session.requests import compose_request
+from geode.session.restore import RestoredTurn, TurnRestorer, tell_uncertain
+from geode.session.services import Session, SharedServices
+from geode.store import inbox, outbox, sessions, turns
+from geode.store.database import Tx
+from geode.store.outbox import NewOutbox
+from geode.store.timeline import TimelineEntry
+from geode.store.turns import TurnTotals
+from geode.verify.decide import Action
+from geode.verify.judge import Judge
+from geode.verify.structure import Candidate
+from geode.verify.turn_check import VerifiedEnd, VerifyBudget, verify_turn_async
+
+log = get_logger(__name__)
+
+ATTEMPTS_MAX = 3
+"""A turn that was claimed so often and never ended is not resumed again."""
+EARLIER_TIMEOUT_S = 15.0
+HAND_BACK_TIMEOUT_S = 5.0
+WRITE_WAIT_S_MAX = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnParts:
+    """What turns are run with."""
+
+    services: SharedServices
+    leases: Leases
+    delivery: Delivery
+    channels: Mapping[str, Channel]
+    judge: Judge
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedTurn:
+    """What a turn came to, ready to be committed."""
+
+    end: TurnEnd
+    answer: str
+    verification: str = ""
+
+
+class TurnRunner:
+    """Runs the turns of woken sessions; the lanes see to it that one session runs one at a time."""
+
+    def __init__(self, parts: TurnParts) -> None:
+        self._parts = parts
+        self._services = parts.services
+        self._store = parts.services.store
+        self._clock = parts.services.clock
+        self._restorer = TurnRestorer(
+            parts.services.receipts, parts.services.checkpoints, parts.services.tools
+        )
+
+    async def run_session(self, session_id: SessionId) -> bool:
+        """Run the session's next turn, if there is one; True when another waits behind it."""
+        claim = await self._claim(session_id)
+        if claim is None:
+            return False
+        lease = self._parts.leases.hold(claim.session_id, claim.epoch)
+        try:
+            return await self._run_claimed(claim, lease)
+        except StaleEpochError as error:
+            log.warning("turn_taken_over", session=session_id, reason=str(error))
+            return False
+        except StoreError as error:
+            # Nothing more can be recorded: the lease runs out and the turn is resumed later.
+            log.warning("turn_not_recorded", session=session_id, reason=str(error))
+            return False
+        except asyncio.CancelledError:
+            if not lease.is_lost:
+                await self._hand_back(claim)
+            raise
+        finally:
+            self._parts.leases.drop(lease)
+
+    async def _claim(self, session_id: SessionId) -> Claim | None:
+        while True:
+            claimed = await self._store.write(
+                "claim", lambda tx: claim_session(tx, session_id, self._terms())
+            )
+            if not isinstance(claimed, EarlierDue):
+                return claimed
+            await self._read_earlier(claimed)
+
+    def _terms(self) -> ClaimTerms:
+        return ClaimTerms(
+            owner=self._parts.leases.owner,
+            now_us=self._clock.now_us(),
+            lease_us=self._parts.leases.lease_us,
+            model=self._services.route.name,
+            compose=compose_request,
+        )
+
+    async def _read_earlier(self, due: EarlierDue) -> None:
+        channel = self._parts.channels.get(due.thread.platform)
+        try:
+            async with asyncio.timeout(EARLIER_TIMEOUT_S):
+                quotes = await channel.read_earlier(due.thread, due.before) if channel else ()
+        except (ChannelError, TimeoutError) as error:
+            log.warning("earlier_messages_unread", session=due.session_id, reason=str(error))
+            quotes = ()
+
+        def unit(tx: Tx) -> None:
+            inbox.add_quotes(tx, due.session_id, quotes, self._clock.now_us())
+            sessions.set_earlier_read(tx, due.session_id)
+
+        await self._store.write("earlier", unit)
+
+    async def _run_claimed(self, claim: Claim, lease: Lease) -> bool:
+        self._parts.delivery.wake(claim.session_id)
+        restored = await self._restorer.restore(claim)
+        uncertain: Sequence[tuple[str, ReceiptId]] = ()
+        if claim.attempts > ATTEMPTS_MAX:
+            finished = _end_without_answer(restored, TerminationReason.POISONED)
+        elif self._services.find_binding(claim.binding) is None:
+            finished = _end_without_answer(restored, TerminationReason.INPUT_BLOCKED)
+        else:
+            finished, uncertain = await self._answer(claim, lease, restored)
+        has_more = await self._commit(claim, finished, uncertain)
+        self._parts.delivery.wake(claim.session_id)
+        return has_more
+
+    async def _answer(
+        self, claim: Claim, lease: Lease, restored: RestoredTurn
+    ) -> tuple[FinishedTurn, Sequence[tuple[str, ReceiptId]]]:
+        progress = ProgressReporter(
+            self._parts.delivery, self._clock, claim.session_id, claim.turn_id, lease.is_held
+        )
+        session = self._services.create_session(claim.mode, claim, lease, progress)
+        reporting = asyncio.create_task(progress.run(), name=f"progress {claim.turn_id}")
+        try:
+            finished = await self._complete(claim, session, restored)
+            await progress.finish()
+        finally:
+            reporting.cancel()
+            await asyncio.wait((reporting,))
+        return finished, session.uncertain
+
+    async def _complete(
+        self, claim: Claim, session: Session, restored: RestoredTurn
+    ) -> FinishedTurn:
+        """Run the loop until its candidate is accepted, or the turn ends for another reason."""
+        deadline = self._deadline(claim, restored.state)
+        start = TurnStart(restored.history, restored.state, self._remaining_s(deadline))
+        while True:
+            end = await session.loop.arun(start)
+            if end.reason not in DELIVERABLE:
+                return FinishedTurn(end, describe_end(end.reason, end.detail))
+            verdict = await verify_turn_async(
+                _candidate_of(restored.history, end),
+                self._parts.judge,
+                VerifyBudget(CONTINUATIONS_MAX - end.state.attempts, deadline),
+                claim.turn_id,
+                self._clock,
+            )
+            end = replace(end, entries=(*end.entries, *verdict.entries))
+            if verdict.action is not Action.REVISE:
+                return _close(end, verdict)
+            start = continue_turn(start, end, verdict.note, self._remaining_s(deadline))
+
+    def _deadline(self, claim: Claim, state: LoopState) -> float:
+        binding = self._services.find_binding(claim.binding)
+        if binding is None:
+            return float("inf")
+        left_s = max(0.0, binding.time_budget_s - state.spent_us / 1_000_000)
+        return self._clock.monotonic() + left_s
+
+    def _remaining_s(self, deadline: float) -> float | None:
+        return None if deadline == float("inf") else deadline - self._clock.monotonic()
+
+    async def _commit(
+        self, claim: Claim, finished: FinishedTurn, uncertain: Sequence[tuple[str, ReceiptId]]
+    ) -> bool:
+        """Checkpoint, turn, inbox, reply and session state in one transaction."""
+        end = finished.end
+        entry = TimelineEntry(
+            "turn_ended",
+            {"reason": end.reason.value, "verification": finished.verification},
+            claim.turn_id,
+        )
+        save = CheckpointSave(
+            session_id=claim.session_id,
+            turn_id=claim.turn_id,
+            epoch=claim.epoch,
+            messages=end.unsaved,
+            state=end.state.to_json(),
+            batch=None,
+            entries=(*end.entries, entry),
+            notices=tell_uncertain(claim, uncertain),
+        )
+        answer = NewOutbox("answer", claim.turn_id, finished.answer, claim.reply_to, claim.turn_id)
+
+        def unit(tx: Tx) -> bool:
+            now_us = self._clock.now_us()
+            write_checkpoint(tx, save, now_us)
+            turns.end_turn(tx, claim.turn_id, _totals(finished), now_us)
+            inbox.finish_rows(tx, claim.turn_id)
+            outbox.add_outbox(tx, claim.session_id, answer, now_us)
+            sessions.release_session(tx, claim.session_id, SessionState.IDLE, now_us)
+            return inbox.has_queued(tx, claim.session_id)
+
+        return await self._write_patiently("turn.end", unit)
+
+    async def _write_patiently(self, label: str, unit: Callable[[Tx], bool]) -> bool:
+        """Try a turn's last write until it is stored or the lease is lost: the work is done."""
+        wait_s = 0.5
+        while True:
+            try:
+                return await self._store.write(label, unit)
+            except (StorageFullError, StorageBusyError) as error:
+                log.warning("write_waits", label=label, reason=str(error))
+                await self._clock.sleep(wait_s)
+                wait_s = min(WRITE_WAIT_S_MAX, wait_s * 2)
+
+    async def _hand_back(self, claim: Claim) -> None:
+        """An orderly drain: the next claim resumes at once and does not count as a failed try."""
+
+        def unit(tx: Tx) -> None:
+            sessions.hand_back(tx, claim.session_id, claim.epoch)
+            turns.count_attempt(tx, claim.turn_id, -1)
+
+        try:
+            async with asyncio.timeout(HAND_BACK_TIMEOUT_S):
+                await asyncio.shield(self._store.write("turn.hand_back", unit))
+        except (StoreError, TimeoutError) as error:
+            log.warning("turn_not_handed_back", session=claim.session_id, reason=str(error))
+
+
+def _end_without_answer(restored: RestoredTurn, reason: TerminationReason) -> FinishedTurn:
+    end = TurnEnd(reason=reason, text="", unsaved=(), state=restored.state, entries=())
+    return FinishedTurn(end, describe_end(reason, ""))
+
+
+def _close(end: TurnEnd, verdict: VerifiedEnd) -> FinishedTurn:
+    if verdict.action is Action.ACCEPT:
+        return FinishedTurn(end, verdict.text, verdict.outcome)
+    # Reviews come with the judge; until then only a lack of time for the verdict escalates.
+    is_escalated = verdict.action is Action.ESCALATE
+    reason = TerminationReason.TIME_BUDGET_EXPIRED if is_escalated else verdict.reason
+    end = replace(end, reason=reason, text="", detail=verdict.detail)
+    return FinishedTurn(end, describe_end(reason, verdict.detail), verdict.outcome)
+
+
+def _candidate_of(history: Sequence[Message], end: TurnEnd) -> Candidate:
+    messages = (*history, *end.unsaved)
+    asked = [
+        place
+        for place, message in enumerate(messages)
+        if message.role == "user" and not is_note(message)
+    ]
+    request_at = asked[-1]
+    return Candidate(
+        request=messages[request_at].text,
+        text=end.text,
+        reason=end.reason,
+        observations=tuple(
+            result.text for message in messages[request_at:] for result in message.results
+        ),
+        has_uncertain=end.state.has_uncertain,
+    )
+
+
+def _totals(finished: FinishedTurn) -> TurnTotals:
+    end = finished.end
+    return TurnTotals(
+        reason=end.reason,
+        verification=finished.verification,
+        steps=end.state.step,
+        spent_us=end.state.spent_us,
+        usage=end.usage,
+        cost_micro_usd=end.cost_micro_usd or 0,
+    )

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from geode.llm.errors import Unavailable
-from geode.llm.rehearsal_rules import Request, answer_in_text, propose, read_requests, take_delay
+from geode.llm.rehearsal_rules import (
+    Request,
+    answer_in_text,
+    is_transcript,
+    propose,
+    read_requests,
+    take_delay,
+)
 from geode.messages import (
     Block,
     Message,
@@ -49,6 +56,8 @@ class RehearsalAdapter:
         results = _newest_results(step.messages)
         if results:
             return _reply(step, (_label(_sum_up(step.messages, results)),), on_delta)
+        if is_transcript(step.messages):
+            return _reply(step, (), on_delta)  # the runtime then lists the messages by itself
         requests = read_requests(step.messages)
         delays = [take_delay(request.text) for request in requests]
         await self._wait(max((seconds for seconds, _ in delays), default=0.0), step.deadline)

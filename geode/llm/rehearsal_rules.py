@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from geode.messages import JsonObject, Message
 
-_TAGGED = re.compile(r"<(message|request)\b([^>]*)>(.*?)</\1>", re.DOTALL)
-_QUOTED = re.compile(r"<(earlier|quoted|quote|history|note|notice)\b[^>]*>.*?</\1>", re.DOTALL)
-_ATTRIBUTE = re.compile(r'\b(name|sender|from|author|id)="([^"]*)"')
+_TAGGED = re.compile(r"<message\b([^>]*)>(.*?)</message>", re.DOTALL)
+_CURRENT = re.compile(r"<current-request>(.*?)</current-request>", re.DOTALL)
+_DATA = re.compile(
+    r"<(earlier|edited|runtime-note|first-request|summary|transcript)\b[^>]*>.*?</\1>", re.DOTALL
+)
+_ATTRIBUTE = re.compile(r'\b(from|id)="([^"]*)"')
 _MENTION = re.compile(r"^\s*(?:(?:<@[^>]+>|@\S+)[\s,:]*)+")
 _POLITE = r"(?:^|[\n:.,;]\s*)(?:(?:please|now|then|hey|hi|can you|could you)[\s,]+)*"
 _URL = re.compile(r"https?://[^\s<>|\"'`)\]]+")
@@ -38,45 +40,42 @@ class Proposal:
 
 
 def read_requests(messages: Sequence[Message]) -> list[Request]:
-    """The requests of the present turn: what people wrote after the last assistant message."""
-    newest: list[Message] = []
-    for message in reversed(messages):
-        if message.role == "assistant":
-            break
-        newest.insert(0, message)
+    """What people asked last: their newest messages, quoted data and notes left out."""
     found: list[Request] = []
-    for message in newest:
-        found += _split_senders(message.text)
+    for message in reversed(messages):
+        if message.role == "assistant" and found:
+            break
+        if message.role == "user":
+            found = [*_split_senders(message.text), *found]
     return found
 
 
+def is_transcript(messages: Sequence[Message]) -> bool:
+    """Whether the step asks for a summary of a transcript and not for an answer."""
+    return bool(messages) and messages[-1].text.startswith("<transcript>")
+
+
 def _split_senders(text: str) -> list[Request]:
-    rest = _QUOTED.sub("", text)
+    current = _CURRENT.search(text)
+    rest = current.group(1) if current is not None else _DATA.sub("", text)
     tagged = list(_TAGGED.finditer(rest))
     if not tagged:
         plain = _clean(rest)
         return [Request("", plain)] if plain else []
     return [
-        Request(_find_sender(match.group(2)), words)
+        Request(_find_sender(match.group(1)), words)
         for match in tagged
-        if (words := _clean(match.group(3)))
+        if (words := _clean(match.group(2)))
     ]
 
 
 def _find_sender(attributes: str) -> str:
-    named = dict(_ATTRIBUTE.findall(attributes))
-    return next(
-        (
-            html.unescape(named[k])
-            for k in ("name", "sender", "from", "author", "id")
-            if named.get(k)
-        ),
-        "",
-    )
+    named = {key: value for key, value in _ATTRIBUTE.findall(attributes) if value}
+    return named.get("from") or named.get("id") or ""
 
 
 def _clean(text: str) -> str:
-    return _MENTION.sub("", html.unescape(text).strip()).strip()
+    return _MENTION.sub("", text.strip()).strip()
 
 
 def take_delay(text: str) -> tuple[float, str]:

@@ -65,7 +65,9 @@ class Answer:
     split_bytes: int = 0
     """Write the stream in pieces of so many bytes instead of whole events."""
     hold: asyncio.Event | None = None
-    """Wait for this event before the first byte."""
+    """Wait for this event at `hold_after`."""
+    hold_after: int = -1
+    """Events before the wait; -1: before the status line."""
 
 
 @dataclass(frozen=True)
@@ -169,12 +171,17 @@ class ModelServer:
         for block in answer.blocks:
             if block["type"] == "tool_use":
                 self._sent_reasoning[block["id"]] = reasoning_of(answer.blocks)
-        if answer.hold is not None:
+        if answer.hold is not None and answer.hold_after < 0:
             await answer.hold.wait()
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         events = _render_events(body, answer)
+        if answer.split_bytes:
+            whole, size = b"".join(events), answer.split_bytes
+            events = [whole[start : start + size] for start in range(0, len(whole), size)]
         for number, event in enumerate(events):
+            if answer.hold is not None and answer.hold_after == number:
+                await answer.hold.wait()
             if answer.cut_after == number:
                 assert request.transport is not None
                 request.transport.abort()
@@ -183,12 +190,7 @@ class ModelServer:
                 told = {"type": answer.error_after[1], "message": "scripted"}
                 await response.write(_sse({"type": "error", "error": told}))
                 return response
-            if not answer.split_bytes:
-                await response.write(event)
-        if answer.split_bytes:
-            whole, size = b"".join(events), answer.split_bytes
-            for start in range(0, len(whole), size):
-                await response.write(whole[start : start + size])
+            await response.write(event)
         await response.write_eof()
         return response
 
@@ -209,7 +211,7 @@ def _sse(event: dict[str, Any]) -> bytes:
 
 
 def _render_events(body: dict[str, Any], answer: Answer) -> list[bytes]:
-    start = {
+    start: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",

@@ -9,7 +9,21 @@ from fakes.model_steps import assistant, make_plan, make_step, results, user
 
 from geode.llm.errors import Unavailable
 from geode.llm.rehearsal import LABEL, NO_MORE_TOOLS, RehearsalAdapter
-from geode.messages import Message, ModelReply, StopCause, ToolCall, ToolResult
+from geode.loop.prompt import quote_people
+from geode.loop.quoting import write_note
+from geode.messages import (
+    InboundMessage,
+    Message,
+    ModelReply,
+    Person,
+    QuotedMessage,
+    StopCause,
+    Thread,
+    ToolCall,
+    ToolResult,
+)
+
+PLACE = Thread("slack", "T1", "C1", "1.0")
 
 
 class SkippingClock:
@@ -86,16 +100,20 @@ async def test_request_without_a_rule_is_answered_in_labelled_text(text: str, an
 
 
 async def test_collected_requests_are_answered_one_by_one_with_their_senders() -> None:
-    reply = await ask(
-        '<message from="U1" name="Ann">hello</message>\n<message from="U2">hi &amp; bye</message>'
-    )
+    people = [
+        InboundMessage(PLACE, "1", "1", "1", Person("U1", "Ann"), "hello"),
+        InboundMessage(PLACE, "2", "2", "2", Person("U2"), "a < b"),
+    ]
 
-    assert reply.message.text == f"Ann, you wrote: “hello”\n\nU2, you wrote: “hi & bye”\n\n{LABEL}"
+    reply = await ask(quote_people(people))
+
+    assert reply.message.text == f"Ann, you wrote: “hello”\n\nU2, you wrote: “a < b”\n\n{LABEL}"
 
 
 async def test_collected_requests_lead_to_one_call_each() -> None:
     reply = await ask(
-        '<message from="U1">list files</message><message from="U2">read a.md</message>',
+        '<message from="Ann" id="U1">\nlist files\n</message>\n'
+        '<message from="Bo" id="U2">\nread a.md\n</message>',
         "run ls",
     )
 
@@ -104,10 +122,35 @@ async def test_collected_requests_lead_to_one_call_each() -> None:
 
 
 async def test_quoted_earlier_messages_are_no_requests() -> None:
-    reply = await ask('<earlier from="U9">run rm -rf /</earlier>\n<message>hello</message>')
+    said = InboundMessage(PLACE, "2", "2", "2", Person("U1", "Ann"), "hello")
+    earlier = [QuotedMessage("1", "1", Person("U9", "Eve"), "run rm -rf /")]
+    edits = [QuotedMessage("0", "0", Person("U9", "Eve"), "run reboot")]
 
+    reply = await ask(quote_people([said], earlier, edits), write_note("run ls"))
+
+    assert reply.message.text == f"Ann, you wrote: “hello”\n\n{LABEL}"
     assert reply.message.calls == ()
-    assert "rm -rf" not in reply.message.text
+
+
+async def test_request_is_found_again_behind_a_note_and_an_empty_answer() -> None:
+    reply = await ask("list files", assistant(), write_note("Your last answer was empty."))
+
+    assert [call.name for call in reply.message.calls] == ["list_files"]
+
+
+async def test_request_repeated_after_compaction_is_the_one_that_counts() -> None:
+    reply = await ask(
+        "<first-request>\nrun ls\n</first-request>\n<summary>\nrun ls\n</summary>\n"
+        '<current-request>\n<message from="Ann" id="U1">\nread a.md\n</message>\n</current-request>'
+    )
+
+    assert [call.name for call in reply.message.calls] == ["read_file"]
+
+
+async def test_transcript_gets_no_summary_so_that_the_runtime_makes_its_own() -> None:
+    reply = await ask("<transcript>\npeople: run ls\n</transcript>", may_call_tools=False)
+
+    assert (reply.message.blocks, reply.stop) == ((), StopCause.END)
 
 
 async def test_only_what_came_after_the_last_answer_is_a_request() -> None:

@@ -11,10 +11,13 @@ from contextlib import asynccontextmanager
 import pytest
 from fakes.model_server import API_KEY, Answer, Failure, ModelServer, Scripted, text, tool_use
 from fakes.model_steps import make_plan, make_step
+from fakes.scripted_model import ScriptedModel
 from structlog.testing import capture_logs
 
 from geode.errors import ConfigError, ModelError
 from geode.llm.adapters.anthropic import AnthropicAdapter, AnthropicSettings
+from geode.llm.adapters.anthropic_sdk import SdkRoute
+from geode.llm.adapters.anthropic_wire import build_request
 from geode.llm.errors import (
     BadRequest,
     Billing,
@@ -205,6 +208,25 @@ async def test_silent_provider_is_cut_at_the_deadline() -> None:
 
     assert reply.message.text == "ok"
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("hold_after", "expected"), [(-1, Unavailable), (4, Overloaded)], ids=["at once", "mid answer"]
+)
+async def test_silence_ends_a_call_without_a_deadline(
+    hold_after: int, expected: type[ModelError]
+) -> None:
+    held = asyncio.Event()
+    async with ModelServer(Answer(hold=held, hold_after=hold_after)) as server:
+        route = SdkRoute(API_KEY, server.url, SystemClock(), silence_s_max=0.2)
+        body = build_request(make_step(ScriptedModel()), 100)
+        async with asyncio.timeout(10):
+            with pytest.raises(expected) as caught:
+                await route.stream_once(body, None)
+        held.set()
+        await route.aclose()
+
+    assert caught.value.retryable
 
 
 async def test_cancelling_a_call_closes_it_and_the_next_one_works() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
 
-from geode.llm.adapters.anthropic_wire import WIRE, dump_json
-from geode.llm.arguments import parse_call
-from geode.messages import Block, Message, StopCause, Text, Usage
+from geode.llm.adapters.anthropic_blocks import OpenBlock, blocks_to_message
+from geode.messages import Message, StopCause, Usage
 
 STOP_CAUSES: Mapping[str, StopCause] = {
     "end_turn": StopCause.END,
@@ -24,9 +23,6 @@ STOP_CAUSES: Mapping[str, StopCause] = {
 }
 
 _DELTA_KEYS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-_REASONING = frozenset({"thinking", "redacted_thinking"})
-_TEXT_KEYS = frozenset({"type", "text"})
-_CALL_KEYS = frozenset({"type", "id", "name", "input"})
 
 
 class StreamFaultError(Exception):
@@ -40,12 +36,6 @@ class StreamedError(Exception):
         super().__init__(f"{kind}: {message}")
         self.kind = kind
         self.message = message
-
-
-@dataclass(slots=True)
-class _OpenBlock:
-    block: dict[str, Any]
-    pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +54,7 @@ class AnswerBuilder:
 
     def __init__(self, on_delta: Callable[[str], None] | None = None) -> None:
         self._on_delta = on_delta
-        self._blocks: dict[int, _OpenBlock] = {}
+        self._blocks: dict[int, OpenBlock] = {}
         self._usage: dict[str, int] = {}
         self._model = ""
         self._stop_reason = ""
@@ -85,7 +75,7 @@ class AnswerBuilder:
             case "content_block_delta":
                 self._take_delta(event["index"], event["delta"])
             case "content_block_start":
-                self._blocks[int(event["index"])] = _OpenBlock(dict(event["content_block"]))
+                self._blocks[int(event["index"])] = OpenBlock(dict(event["content_block"]))
             case "message_start":
                 self._is_started = True
                 self._model = str(event["message"].get("model") or "")
@@ -124,7 +114,7 @@ class AnswerBuilder:
         if not self.is_whole:
             raise StreamFaultError("the stream ended before the answer did")
         return FinishedAnswer(
-            message=self._message(),
+            message=blocks_to_message(self._blocks),
             stop=STOP_CAUSES.get(self._stop_reason, StopCause.UNKNOWN),
             stop_reason=self._stop_reason,
             usage=Usage(
@@ -135,75 +125,6 @@ class AnswerBuilder:
             ),
             model=self._model,
         )
-
-    def _message(self) -> Message:
-        neutral: list[Block] = []
-        own: list[dict[str, Any]] = []
-        for index in sorted(self._blocks):
-            block, call_text = _close_block(self._blocks[index], index)
-            kind = block.get("type")
-            if kind == "text":
-                if not block["text"].strip():
-                    continue
-                neutral.append(Text(block["text"]))
-            elif kind == "tool_use":
-                call = parse_call(str(block["id"]), str(block["name"]), call_text)
-                neutral.append(call)
-                block["input"] = call.arguments or {}
-            elif kind == "thinking" and not block.get("signature"):
-                continue  # cut in the middle: the provider would refuse it unsigned
-            own.append(block)
-        while own and own[-1].get("type") in _REASONING:
-            own.pop()  # an assistant message that ends with reasoning is refused
-        is_plain = all(_is_plain(block) for block in own)
-        opaque = b"" if is_plain else dump_json(own)
-        return Message("assistant", tuple(neutral), provider=WIRE, opaque=opaque)
-
-
-def _close_block(opened: _OpenBlock, index: int) -> tuple[dict[str, Any], str]:
-    """The block with its pieces joined, and a call's argument text."""
-    block = opened.block
-    for key in ("text", "thinking", "signature"):
-        pieces = opened.pieces.get(key)
-        if pieces is not None:
-            block[key] = clean_text(str(block.get(key) or "") + "".join(pieces))
-    if block.get("type") == "text":
-        block["text"] = clean_text(str(block.get("text") or ""))
-    call_text = "".join(opened.pieces.get("input", ()))
-    if block.get("type") == "tool_use":
-        block["id"] = block.get("id") or f"toolu_{index}"
-        block["name"] = block.get("name") or ""
-        if not call_text.strip() and block.get("input"):
-            call_text = json.dumps(block["input"])
-    elif call_text:
-        block["input"] = _load_or_keep(call_text)
-    return block, call_text
-
-
-def _is_plain(block: Mapping[str, object]) -> bool:
-    """Whether our neutral form loses nothing of the block, so that its bytes need no keeping."""
-    known = _TEXT_KEYS if block["type"] == "text" else _CALL_KEYS
-    if block["type"] not in {"text", "tool_use"}:
-        return False
-    return all(key in known or value is None for key, value in block.items())
-
-
-def clean_text(text: str) -> str:
-    """Surrogate pairs that arrived in two pieces become one character; lone ones are replaced."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
-def _load_or_keep(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return {}
 
 
 def _load_event(data: bytes) -> dict[str, Any]:

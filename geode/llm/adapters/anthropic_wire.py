@@ -135,14 +135,17 @@ def _user_content(group: Sequence[Message], before: Message | None) -> list[byte
     for message in group:
         if WIRE not in message.wire:
             _fill_user(message)
-    texts = [m.wire[WIRE] for m in group if m.wire[WIRE]]
     owed = before.wire[WIRE_IDS] if before is not None else b""
+    if len(group) == 1 and group[0].wire[WIRE_IDS] == owed:
+        wire = group[0].wire
+        return [piece for piece in (wire[WIRE_RESULTS], wire[WIRE]) if piece]
+    texts = [m.wire[WIRE] for m in group if m.wire[WIRE]]
     holders = [m for m in group if m.wire[WIRE_IDS]]
     if len(holders) == 1 and holders[0].wire[WIRE_IDS] == owed:
         return [holders[0].wire[WIRE_RESULTS], *texts]
-    if not owed:
+    if before is None or not owed:
         return texts
-    return [*_match_results(before.calls if before is not None else (), holders), *texts]
+    return [*_match_results(before.calls, holders), *texts]
 
 
 def _match_results(calls: Sequence[ToolCall], holders: Sequence[Message]) -> list[bytes]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from geode.errors import StaleEpochError
 from geode.messages import SessionId, SessionState
 from geode.store.tables import sessions
+
+# Built once: every write of a worker begins with it.
+_HELD_EPOCH = (
+    select(sessions.c.epoch)
+    .where(
+        sessions.c.id == bindparam("session_id"),
+        sessions.c.state == SessionState.RUNNING.value,
+    )
+    .with_for_update()
+)
 
 
 def require_epoch(tx: Connection, session_id: SessionId, epoch: int) -> None:
@@ -14,11 +24,7 @@ def require_epoch(tx: Connection, session_id: SessionId, epoch: int) -> None:
 
     Raises `StaleEpochError`; call it first in every unit a worker writes.
     """
-    held = tx.execute(
-        select(sessions.c.epoch)
-        .where(sessions.c.id == session_id, sessions.c.state == SessionState.RUNNING)
-        .with_for_update()
-    ).scalar_one_or_none()
+    held = tx.execute(_HELD_EPOCH, {"session_id": session_id}).scalar_one_or_none()
     if held != epoch:
         raise StaleEpochError(session_id, epoch)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 
 from geode.messages import Effect, ReceiptId, SessionId, TurnId
 from geode.store.tables import receipt_keys, receipts
@@ -105,56 +105,92 @@ _COLUMNS = (
 )
 
 
+# Statements are built once: building one costs more than running it.
+_IS_OPEN = or_(*(receipts.c.state == state.value for state in OPEN_STATES))
+_HAS_HAPPENED = or_(
+    receipts.c.state == ReceiptState.COMMITTED.value,
+    and_(receipts.c.state == ReceiptState.RECONCILED.value, receipts.c.result == HAPPENED),
+)
+_INSERT = insert(receipts)
+_INSERT_KEYS = insert(receipt_keys)
+_LOAD = select(*_COLUMNS).where(receipts.c.id == bindparam("id"))
+_BLOCKING = (
+    select(*_COLUMNS)
+    .join(receipt_keys, receipt_keys.c.receipt_id == receipts.c.id)
+    .where(receipt_keys.c.key == bindparam("key"), _IS_OPEN)
+    .order_by(receipts.c.prepared_at_us, receipts.c.id)
+    .limit(1)
+)
+_IDENTICAL = (
+    select(*_COLUMNS)
+    .where(
+        receipts.c.session_id == bindparam("session_id"),
+        receipts.c.turn_id == bindparam("turn_id"),
+        receipts.c.tool == bindparam("tool"),
+        receipts.c.arguments_hash == bindparam("arguments_hash"),
+        _HAS_HAPPENED,
+    )
+    .order_by(receipts.c.prepared_at_us, receipts.c.id)
+    .limit(1)
+)
+_SETTLE = (
+    update(receipts)
+    .where(receipts.c.id == bindparam("receipt"), receipts.c.state == bindparam("settles"))
+    .values(
+        state=bindparam("new_state"),
+        result=bindparam("new_result"),
+        error=bindparam("new_error"),
+        settled_by=bindparam("by"),
+        settled_at_us=bindparam("now_us"),
+    )
+    .returning(receipts.c.id)
+)
+
+
 def insert_receipt(tx: Connection, intent: Intent, now_us: int) -> None:
     """Write `prepared` and the keys it blocks until it is settled."""
     tx.execute(
-        insert(receipts).values(
-            id=intent.id,
-            session_id=intent.session_id,
-            turn_id=intent.turn_id,
-            step=intent.step,
-            position=intent.position,
-            binding=intent.binding,
-            mode=intent.mode,
-            tool=intent.tool,
-            effect=intent.effect,
-            call_id=intent.call_id,
-            arguments=intent.arguments,
-            arguments_hash=intent.arguments_hash,
-            state=ReceiptState.PREPARED,
-            epoch=intent.epoch,
-            prepared_at_us=now_us,
-        )
+        _INSERT,
+        {
+            "id": intent.id,
+            "session_id": intent.session_id,
+            "turn_id": intent.turn_id,
+            "step": intent.step,
+            "position": intent.position,
+            "binding": intent.binding,
+            "mode": intent.mode,
+            "tool": intent.tool,
+            "effect": intent.effect,
+            "call_id": intent.call_id,
+            "arguments": intent.arguments,
+            "arguments_hash": intent.arguments_hash,
+            "state": ReceiptState.PREPARED,
+            "epoch": intent.epoch,
+            "prepared_at_us": now_us,
+        },
     )
-    tx.execute(insert(receipt_keys), [{"receipt_id": intent.id, "key": key} for key in intent.keys])
+    tx.execute(_INSERT_KEYS, [{"receipt_id": intent.id, "key": key} for key in intent.keys])
 
 
 def find_blocking(tx: Connection, keys: Collection[str]) -> Receipt | None:
-    """The oldest open receipt that names one of the keys."""
-    row = tx.execute(
-        select(*_COLUMNS)
-        .join(receipt_keys, receipt_keys.c.receipt_id == receipts.c.id)
-        .where(receipt_keys.c.key.in_(keys), receipts.c.state.in_(OPEN_STATES))
-        .order_by(receipts.c.prepared_at_us, receipts.c.id)
-        .limit(1)
-    ).one_or_none()
-    return _receipt(row) if row is not None else None
+    """An open receipt that names one of the keys; the oldest of the first such key."""
+    for key in keys:
+        row = tx.execute(_BLOCKING, {"key": key}).one_or_none()
+        if row is not None:
+            return _receipt(row)
+    return None
 
 
 def find_identical(tx: Connection, intent: Intent) -> Receipt | None:
     """A receipt of the same turn whose equal call is known to have happened."""
     row = tx.execute(
-        select(*_COLUMNS)
-        .where(
-            receipts.c.session_id == intent.session_id,
-            receipts.c.turn_id == intent.turn_id,
-            receipts.c.tool == intent.tool,
-            receipts.c.arguments_hash == intent.arguments_hash,
-            (receipts.c.state == ReceiptState.COMMITTED)
-            | ((receipts.c.state == ReceiptState.RECONCILED) & (receipts.c.result == HAPPENED)),
-        )
-        .order_by(receipts.c.prepared_at_us, receipts.c.id)
-        .limit(1)
+        _IDENTICAL,
+        {
+            "session_id": intent.session_id,
+            "turn_id": intent.turn_id,
+            "tool": intent.tool,
+            "arguments_hash": intent.arguments_hash,
+        },
     ).one_or_none()
     return _receipt(row) if row is not None else None
 
@@ -169,23 +205,23 @@ def settle_receipt(
 ) -> bool:
     """Move a receipt on from the state `settles`; False when it is not in that state."""
     moved = tx.execute(
-        update(receipts)
-        .where(receipts.c.id == receipt_id, receipts.c.state == settles)
-        .values(
-            state=settlement.state,
-            result=settlement.result,
-            error=settlement.error,
-            settled_by=settlement.settled_by,
-            settled_at_us=now_us,
-        )
-        .returning(receipts.c.id)
+        _SETTLE,
+        {
+            "receipt": receipt_id,
+            "settles": settles,
+            "new_state": settlement.state,
+            "new_result": settlement.result,
+            "new_error": settlement.error,
+            "by": settlement.settled_by,
+            "now_us": now_us,
+        },
     ).scalar_one_or_none()
     return moved is not None
 
 
 def load_receipt(tx: Connection, receipt_id: str) -> Receipt | None:
     """The receipt of this id."""
-    row = tx.execute(select(*_COLUMNS).where(receipts.c.id == receipt_id)).one_or_none()
+    row = tx.execute(_LOAD, {"id": receipt_id}).one_or_none()
     return _receipt(row) if row is not None else None
 
 
@@ -215,7 +251,7 @@ def has_open(tx: Connection, session_id: SessionId, turn_id: TurnId) -> bool:
         .where(
             receipts.c.session_id == session_id,
             receipts.c.turn_id == turn_id,
-            receipts.c.state.in_(OPEN_STATES),
+            _IS_OPEN,
         )
         .limit(1)
     ).one_or_none()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from geode.messages import JsonObject, SessionId
 from geode.store.tables import sessions, timeline
@@ -22,6 +22,18 @@ class TimelineEntry:
     turn_id: str = ""
 
 
+# Built once: they run with every save.
+_HEAD = select(sessions.c.timeline_seq, sessions.c.timeline_hash).where(
+    sessions.c.id == bindparam("session")
+)
+_APPEND = insert(timeline)
+_MOVE_HEAD = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(timeline_seq=bindparam("seq"), timeline_hash=bindparam("digest"))
+)
+
+
 def chain_hash(prev_hash: str, seq: int, kind: str, turn_id: str, body: str, at_us: int) -> str:
     """SHA-256 over a row and the hash before it."""
     row = "\0".join((prev_hash, str(seq), kind, turn_id, body, str(at_us)))
@@ -34,9 +46,7 @@ def append_entries(
     """Append entries in order behind the session's last row, in the caller's transaction."""
     if not entries:
         return
-    head = tx.execute(
-        select(sessions.c.timeline_seq, sessions.c.timeline_hash).where(sessions.c.id == session_id)
-    ).one()
+    head = tx.execute(_HEAD, {"session": session_id}).one()
     seq, last = head.timeline_seq, head.timeline_hash
     rows: list[dict[str, object]] = []
     for entry in entries:
@@ -56,9 +66,5 @@ def append_entries(
             }
         )
         last = digest
-    tx.execute(insert(timeline), rows)
-    tx.execute(
-        update(sessions)
-        .where(sessions.c.id == session_id)
-        .values(timeline_seq=seq, timeline_hash=last)
-    )
+    tx.execute(_APPEND, rows)
+    tx.execute(_MOVE_HEAD, {"session": session_id, "seq": seq, "digest": last})

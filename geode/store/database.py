@@ -1,4 +1,4 @@
-"""The database file: opened, checked, migrated forward, and shared by one writer and many readers."""
+"""The database file: checked, migrated forward, shared by one writer and many readers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from geode.errors import SchemaMismatchError, StoreError
@@ -41,8 +42,13 @@ class Store:
         Raises `SchemaMismatchError` for a newer schema and `StoreError` for a damaged file, whose
         bytes are left alone.
         """
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        migrate_forward(path, clock)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            migrate_forward(path, clock)
+        except (sqlite3.Error, DBAPIError, OSError) as error:
+            raise StoreError(
+                f"{path} cannot be used as the database ({store_error_of(error)})."
+            ) from error
         store = cls(path, clock, failpoints)
         store.writer.start()
         return store
@@ -56,7 +62,7 @@ class Store:
         try:
             async with self._read_engine.connect() as connection:
                 return await connection.run_sync(look)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, DBAPIError) as error:
             raise store_error_of(error) from error
 
     async def close(self) -> None:
@@ -102,9 +108,9 @@ def _begin_immediate(connection: Connection) -> None:
 
 def read_revision(path: Path) -> str | None:
     """The schema revision of the file; None when there is no database yet."""
-    if not path.exists():
-        return None
     try:
+        if not path.exists():
+            return None
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
             row = connection.execute(
                 "SELECT name FROM sqlite_master WHERE name = 'alembic_version'"
@@ -120,7 +126,7 @@ def read_revision(path: Path) -> str | None:
                 return None
             version = connection.execute("SELECT version_num FROM alembic_version").fetchone()
             return str(version[0]) if version else None
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise StoreError(_damaged(path, str(error))) from error
 
 

@@ -371,6 +371,14 @@ class ModelAdapter(Protocol):
         """The provider's name in the catalogue; keys `Message.opaque` and the wire caches."""
         ...
 
+    async def warm_up(self) -> None:
+        """Load what the first call needs, off the loop; harmless to repeat."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        ...
+
     async def acomplete(
         self, step: StepSnapshot, on_delta: Callable[[str], None] | None = None
     ) -> ModelReply:

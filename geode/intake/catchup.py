@@ -40,6 +40,10 @@ class CatchUp:
         self._bindings = bindings
         self._due = {name: asyncio.Event() for name in channels}
 
+    def watch(self, channel: str) -> None:
+        """Serve one more channel; only before `run`."""
+        self._due.setdefault(channel, asyncio.Event())
+
     def mark_due(self, channel: str) -> None:
         """The channel may have missed events."""
         if channel in self._due:

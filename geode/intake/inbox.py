@@ -73,7 +73,7 @@ class Inbox:
 
         Raises `StoreError` when nothing could be stored; the channel's catch-up is then due.
         """
-        # A stranger's event must not reach the writer, so the facts are assumed before they are read.
+        # A stranger's event must not reach the writer: the facts are assumed before they are read.
         early = admit(event, self._bindings, MOST_PERMISSIVE)
         if isinstance(early, Ignored):
             self.ignored[early.rule] += 1

@@ -46,6 +46,9 @@ class RehearsalAdapter:
         """The provider's name in the catalogue."""
         return PROVIDER
 
+    async def warm_up(self) -> None:
+        """Nothing is to be loaded."""
+
     async def aclose(self) -> None:
         """Nothing is open."""
 

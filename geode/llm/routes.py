@@ -1,15 +1,66 @@
-"""A configured model becomes the adapter that reaches it, or one sentence that says why not."""
+"""A configured model becomes one bound route, or one sentence that says why not."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from geode.errors import ConfigError
 from geode.llm.adapters.anthropic import AnthropicAdapter, AnthropicSettings
-from geode.llm.catalog import ModelRef, check_built, check_route, parse_model
+from geode.llm.catalog import (
+    ModelRef,
+    check_built,
+    check_route,
+    limits_of,
+    load_catalog,
+    parse_model,
+    price_of,
+)
 from geode.llm.rehearsal import RehearsalAdapter
 from geode.llm.retry import RetryPolicy
+from geode.messages import ModelAdapter
 from geode.ports import Clock
+from geode.settings import REHEARSAL, ProviderSettings, Settings
+from geode.settings_keys import ModelChoice, choose_model, resolve_provider_key
+from geode.settings_secrets import Secret
 
 Adapter = AnthropicAdapter | RehearsalAdapter
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRoute:
+    """The bound model of a process."""
+
+    adapter: ModelAdapter
+    name: str
+    """As the operator writes it: `provider/model`."""
+    model: str
+    """The provider's own id, never upgraded."""
+    context_tokens_max: int
+    """What a request may hold: the window less the longest answer."""
+    output_tokens_max: int
+
+
+def open_route(
+    settings: Settings, environ: Mapping[str, str], clock: Clock
+) -> tuple[ModelRoute, Secret | None]:
+    """Bind the configured model; its key comes along so that it can be redacted everywhere.
+
+    Raises `ConfigError` for an unknown model, a missing key, or a cost cap without a price.
+    """
+    choice = choose_model(settings)
+    name = _name_model(choice)
+    key = resolve_provider_key(settings, choice, environ)
+    written = settings.providers.get(choice.provider, ProviderSettings())
+    anthropic = None
+    if key is not None:
+        anthropic = AnthropicSettings(key.reveal(), written.base_url, written.prices)
+    ref, adapter = open_adapter(name, clock, anthropic=anthropic)
+    if choice.provider != REHEARSAL:
+        _check_cap(settings, ref, written)
+    limits = limits_of(ref)
+    room = limits.context_tokens - limits.output_tokens_max
+    return ModelRoute(adapter, name, ref.model, room, limits.output_tokens_max), key
 
 
 def open_adapter(
@@ -19,17 +70,36 @@ def open_adapter(
     anthropic: AnthropicSettings | None = None,
     policy: RetryPolicy | None = None,
 ) -> tuple[ModelRef, Adapter]:
-    """The adapter for `agent.model`; nothing is imported or connected yet.
+    """The adapter for a model; nothing is imported or connected yet.
 
     Raises `ConfigError`: a configured model without its key never falls back to rehearsal.
     """
     ref = parse_model(model)
     check_built(ref)
     check_route(ref)
-    if ref.provider == "rehearsal":
+    if ref.provider == REHEARSAL:
         return ref, RehearsalAdapter(clock)
     if anthropic is None:
         raise ConfigError(
             f"agent.model is {ref}, but [providers.anthropic] with an api_key is missing; add it."
         )
     return ref, AnthropicAdapter(anthropic, clock, policy)
+
+
+def _name_model(choice: ModelChoice) -> str:
+    if choice.provider == REHEARSAL:
+        return REHEARSAL
+    facts = load_catalog().get(choice.provider)
+    model = choice.model or (facts.default if facts is not None else "")
+    ref = parse_model(f"{choice.provider}/{model}")
+    check_built(ref)
+    return str(ref)
+
+
+def _check_cap(settings: Settings, ref: ModelRef, written: ProviderSettings) -> None:
+    has_price = price_of(ref, written.prices) is not None
+    if settings.limits.cost_usd_per_turn is not None and not has_price:
+        raise ConfigError(
+            f"limits.cost_usd_per_turn is set, but no price of {ref} is known; "
+            f"give it under [providers.{ref.provider}.prices] or remove the limit."
+        )

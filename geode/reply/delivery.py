@@ -30,6 +30,7 @@ SECOND_LOOK_S = 5.0
 SWEEP_S = 1.0
 MARK_TIMEOUT_S = 5.0
 PARALLEL_MAX = 32
+SWEEP_ROWS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class DeliveryParts:
 
 
 class Delivery:
-    """Sends what the outbox holds: one thread's rows in order, threads independent of each other."""
+    """Sends what the outbox holds: a thread's rows in order, threads apart from each other."""
 
     def __init__(self, parts: DeliveryParts) -> None:
         self._parts = parts
@@ -102,17 +103,19 @@ class Delivery:
         return self._locks.setdefault(session_id, asyncio.Lock())
 
     async def _sweep(self) -> None:
-        owner = self._parts.owner
         while True:
-            now_us = self._parts.clock.now_us()
             try:
-                due = await self._store.read(lambda tx: outbox.find_due(tx, owner, now_us, 200))
+                for session_id in await self._find_due():
+                    self.wake(session_id)
             except StoreError as error:
                 log.warning("delivery_sweep_failed", reason=str(error))
-                due = []
-            for session_id in due:
-                self.wake(session_id)
             await self._parts.clock.sleep(SWEEP_S)
+
+    async def _find_due(self) -> list[SessionId]:
+        now_us = self._parts.clock.now_us()
+        return await self._store.read(
+            lambda tx: outbox.find_due(tx, self._parts.owner, now_us, SWEEP_ROWS_MAX)
+        )
 
     async def _deliver_thread(self, session_id: SessionId) -> None:
         lock = self._lock(session_id)

@@ -12,7 +12,6 @@ from geode.errors import (
     FormatRefusedError,
     SendRateLimitedError,
     SendRefusedError,
-    SendUnknownError,
 )
 from geode.messages import Part, Place
 from geode.ports import Channel
@@ -77,14 +76,20 @@ async def _try_once(
             return Sent(await channel.send(place, part, key))
     except FormatRefusedError:
         return None
-    except SendRefusedError as error:
-        return Refused(str(error))
-    except SendRateLimitedError as error:
-        return Wait(error.retry_after_s, str(error), is_unsent=True)
-    except ChannelDownError as error:
-        return Wait(None, str(error), is_unsent=True)
-    except (SendUnknownError, TimeoutError) as error:
-        return Unknown(str(error) or "no answer in time")
+    except (ChannelError, TimeoutError) as error:
+        return _outcome_of(error)
+
+
+def _outcome_of(error: ChannelError | TimeoutError) -> Outcome:
+    match error:
+        case SendRefusedError():
+            return Refused(str(error))
+        case SendRateLimitedError():
+            return Wait(error.retry_after_s, str(error), is_unsent=True)
+        case ChannelDownError():
+            return Wait(None, str(error), is_unsent=True)
+        case _:
+            return Unknown(str(error) or "no answer in time")
 
 
 async def find_part(channel: Channel, place: Place, key: str, since_us: int) -> Sent | Wait | None:

@@ -1,4 +1,4 @@
-"""Every sentence the runtime says by itself in a thread, in one place: plain, and what to do next."""
+"""Every sentence the runtime says by itself in a thread: plain, and with what to do next."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ POISONED = (
 
 def describe_uncertain(tool: str, receipt_id: str) -> str:
     """What a thread is told when an effect cannot be read back after a crash."""
+    settle = f"geode effects settle {receipt_id}"
     return (
-        f"I was interrupted while `{tool}` was running and cannot tell whether it happened. "
+        f"`{tool}` was interrupted, and I cannot tell whether it happened. "
         f"It will not be run again by itself. An operator can settle it: "
-        f"`geode effects settle {receipt_id} happened` or `geode effects settle {receipt_id} did-not`."
+        f"`{settle} happened` or `{settle} did-not`."
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from geode.gate.executor import GateParts, ToolExecutor
 from geode.gate.policy import Grants, project_plan
 from geode.gate.processor import ToolCallProcessor
+from geode.llm.routes import ModelRoute
 from geode.loop.agent_loop import AgenticLoop
 from geode.loop.limits import LoopLimits
 from geode.loop.ports import Progress, SavedBatch, ToolOutcome
@@ -17,7 +18,6 @@ from geode.loop.run import LoopParts
 from geode.messages import (
     BoundToolPlan,
     Mode,
-    ModelAdapter,
     ReceiptId,
     Tool,
     ToolCall,
@@ -31,18 +31,6 @@ from geode.session.leases import Lease
 from geode.session.restore import describe_batch, identity_of, tell_uncertain
 from geode.settings import Binding, Profile, Settings
 from geode.store.database import Store
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRoute:
-    """The bound model: which adapter, which id, and what it can hold."""
-
-    adapter: ModelAdapter
-    name: str
-    """As the operator wrote it: `provider/model`."""
-    model: str
-    context_tokens_max: int
-    output_tokens_max: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ log = get_logger(__name__)
 
 
 class Dispatcher:
-    """Runs `handler(session_id)` soon after `wake`, first come first served, at most so many at once."""
+    """Runs `handler(session_id)` soon after `wake`: first come first served, so many at once."""
 
     def __init__(
         self, name: str, handler: Callable[[SessionId], Awaitable[None]], *, parallel_max: int
@@ -68,7 +68,7 @@ class Dispatcher:
     async def _serve(self, session_id: SessionId) -> None:
         try:
             await self._handler(session_id)
-        except Exception:  # boundary: turn and delivery  # noqa: BLE001
+        except Exception:  # boundary: turn and delivery
             log.exception("handler_failed", lane=self._name, session=session_id)
         finally:
             del self._active[session_id]

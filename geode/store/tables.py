@@ -257,7 +257,7 @@ outbox = Table(
     sqlite_autoincrement=True,
     sqlite_strict=True,
 )
-"""`kind`: progress | answer | or the name of a notice; `state`: queued | sending | sent | not_applied."""
+"""`kind`: progress, answer or a notice's name; `state`: queued | sending | sent | not_applied."""
 
 outbox_parts = Table(
     "outbox_parts",

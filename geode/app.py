@@ -1,0 +1,254 @@
+"""Composition: from settings to one daemon whose parts know each other only through ports."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Mapping
+from functools import partial
+from importlib.metadata import entry_points
+
+from geode.errors import StoreError
+from geode.intake.catchup import CatchUp
+from geode.intake.inbox import Inbox
+from geode.llm.routes import ModelRoute, open_route
+from geode.log import get_logger
+from geode.messages import Place, SessionId
+from geode.ports import (
+    Channel,
+    ChannelContext,
+    ChannelStatus,
+    Clock,
+    Failpoints,
+    NoFailpoints,
+    SystemClock,
+)
+from geode.reply.delivery import Delivery, DeliveryParts
+from geode.reply.redaction import Redactor
+from geode.session.assembly import build_services
+from geode.session.lanes import LaneQueue
+from geode.session.leases import Leases
+from geode.settings_keys import resolve_section
+from geode.settings_load import Loaded
+from geode.settings_secrets import SecretMissingError
+from geode.store import inbox, sessions, views
+from geode.store.database import Store
+from geode.turn import TurnParts, TurnRunner
+from geode.verify.judge import PendingJudge
+
+log = get_logger(__name__)
+
+CHANNEL_GROUP = "geode.channels"
+CHANNEL_RETRY_S = 60.0
+PRUNE_INTERVAL_S = 3600.0
+DEDUPE_KEPT_US = 30 * 86_400_000_000
+MARKS_MAX = 256
+
+
+class Daemon:
+    """Everything that runs while GEODE runs; `open` builds it, `run` keeps it, `drain` ends it."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        store: Store,
+        route: ModelRoute,
+        redactor: Redactor,
+        clock: Clock,
+        failpoints: Failpoints,
+    ) -> None:
+        self.settings = loaded.settings
+        self.store = store
+        self.clock = clock
+        self.redactor = redactor
+        self.channels: dict[str, Channel] = {}
+        self.degraded: list[str] = []
+        """What is configured and cannot be used, one sentence each."""
+        self._route = route
+        self._failpoints = failpoints
+        self._drained = asyncio.Event()
+        self._marks: set[asyncio.Task[None]] = set()
+        owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        services = build_services(
+            store, loaded.settings, route, loaded.state_folder, clock, failpoints
+        )
+        self.delivery = Delivery(
+            DeliveryParts(store, self.channels, clock, failpoints, redactor, owner)
+        )
+        leases = Leases(store, clock, owner, self.settings.limits.lease_s)
+        parts = TurnParts(services, leases, self.delivery, self.channels, PendingJudge())
+        self._runner = TurnRunner(parts)
+        self.lanes = LaneQueue(
+            store,
+            clock,
+            leases,
+            self._run_session,
+            turns_parallel=self.settings.limits.turns_parallel,
+        )
+        self.catch_up = CatchUp(store, clock, self.channels, self.settings.bindings)
+        self.intake = Inbox(store, clock, self.settings.bindings, self.settings.limits, self)
+
+    @classmethod
+    async def open(
+        cls,
+        loaded: Loaded,
+        *,
+        clock: Clock | None = None,
+        failpoints: Failpoints | None = None,
+        environ: Mapping[str, str] | None = None,
+        is_alone: bool = True,
+    ) -> Daemon:
+        """Bind the model, open the store and the channels; nothing connects yet.
+
+        `is_alone`: the caller holds the state lock, so every lease in the store is a dead one's.
+        Raises `ConfigError` and `StoreError`.
+        """
+        env = os.environ if environ is None else environ
+        time = clock or SystemClock()
+        points = failpoints or NoFailpoints()
+        redactor = Redactor()
+        route, key = open_route(loaded.settings, env, time)
+        if key is not None:
+            redactor.register(key.reveal())
+        store = Store.open(loaded.database_path, time, points)
+        try:
+            daemon = cls(loaded, store, route, redactor, time, points)
+            daemon.open_channels(env)
+            if is_alone:
+                await store.write("leases.expire", sessions.expire_leases)
+        except BaseException:
+            await store.close()
+            raise
+        return daemon
+
+    def open_channels(self, environ: Mapping[str, str]) -> None:
+        """Build every configured channel; one without its secrets is degraded, not fatal."""
+        installed = {entry.name: entry for entry in entry_points(group=CHANNEL_GROUP)}
+        for name, section in self.settings.channels.items():
+            try:
+                found = resolve_section(section, environ)
+            except SecretMissingError as error:
+                self.degraded.append(f"channels.{name}: {error}")
+                continue
+            values = {key: secret.reveal() for key, secret in found.items()}
+            self.redactor.register(*values.values())
+            context = ChannelContext(self.clock, self.redactor, self._failpoints, values)
+            self.add_channel(installed[name].load()(section, context))
+
+    def add_channel(self, channel: Channel) -> None:
+        """Serve one more channel; only before `run`."""
+        self.channels[channel.name] = channel
+        self.catch_up.watch(channel.name)
+
+    async def run(self) -> None:
+        """Serve until drained or cancelled; cancelled turns are handed back for the next start."""
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                tasks.create_task(self.lanes.run(), name="lanes"),
+                tasks.create_task(self.delivery.run(), name="delivery"),
+                tasks.create_task(self.catch_up.run(self.intake), name="catch-up"),
+                tasks.create_task(self._prune(), name="prune"),
+                tasks.create_task(self._warm_up(), name="warm-up"),
+                *(
+                    tasks.create_task(self._receive(channel), name=f"channel {channel.name}")
+                    for channel in self.channels.values()
+                ),
+            ]
+            await self._drained.wait()
+            for task in running:
+                task.cancel()
+
+    async def drain(self, timeout_s: float) -> None:
+        """Start no further turn, let the running ones end and be delivered, then let `run` return.
+
+        What still runs after the time-out is handed back and resumed at the next start. Messages
+        that arrive meanwhile are stored for then.
+        """
+        self.lanes.begin_drain()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.lanes.wait_idle()
+                await self.delivery.wait_idle()
+        except TimeoutError:
+            log.warning("drain_timed_out", active=len(self.lanes.active))
+        self._drained.set()
+
+    async def close(self) -> None:
+        """Close channels, model and store; what is queued in the store is written first."""
+        for task in tuple(self._marks):
+            task.cancel()
+        for channel in self.channels.values():
+            try:
+                await channel.stop()
+            except TimeoutError:
+                log.warning("channel_not_stopped", channel=channel.name)
+        await self._route.adapter.aclose()
+        await self.store.close()
+
+    def wake_session(self, session_id: SessionId) -> None:
+        """A message waits for a turn."""
+        self.lanes.wake(session_id)
+
+    def wake_delivery(self, session_id: SessionId) -> None:
+        """A row waits to be delivered."""
+        self.delivery.wake(session_id)
+
+    def mark_working(self, place: Place, message_id: str) -> None:
+        """Show on the person's message that it was taken; best effort, bounded."""
+        if len(self._marks) < MARKS_MAX:
+            task = asyncio.create_task(
+                self.delivery.mark_working(place, message_id, is_on=True), name="mark"
+            )
+            self._marks.add(task)
+            task.add_done_callback(self._marks.discard)
+
+    def mark_catch_up_due(self, channel: str) -> None:
+        """The channel may have missed events."""
+        self.catch_up.mark_due(channel)
+
+    def channel_states(self) -> Mapping[str, ChannelStatus]:
+        """Each channel's health."""
+        return {name: channel.status() for name, channel in self.channels.items()}
+
+    async def status(self) -> dict[str, object]:
+        """Health in one object, for the control socket."""
+        counts = await self.store.read(views.count_all)
+        return {
+            **counts,
+            "state": "draining" if self._drained.is_set() else "running",
+            "model": self._route.name,
+            "turns_running": len(self.lanes.active),
+            "channels": {
+                name: {"state": status.state, "reason": status.reason}
+                for name, status in self.channel_states().items()
+            },
+            "degraded": list(self.degraded),
+            "ignored": dict(self.intake.ignored),
+            "commits": self.store.writer.commits,
+        }
+
+    async def _run_session(self, session_id: SessionId) -> None:
+        if await self._runner.run_session(session_id):
+            self.lanes.wake(session_id)
+
+    async def _receive(self, channel: Channel) -> None:
+        while True:
+            try:
+                await channel.start(self.intake)
+            except Exception:  # boundary: channel event
+                log.exception("channel_failed", channel=channel.name)
+            await self.clock.sleep(CHANNEL_RETRY_S)
+
+    async def _prune(self) -> None:
+        while True:
+            before_us = self.clock.now_us() - DEDUPE_KEPT_US
+            try:
+                await self.store.write("prune", partial(inbox.forget_events, before_us=before_us))
+            except StoreError as error:
+                log.warning("not_pruned", reason=str(error))
+            await self.clock.sleep(PRUNE_INTERVAL_S)
+
+    async def _warm_up(self) -> None:
+        await self._route.adapter.warm_up()

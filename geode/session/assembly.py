@@ -1,0 +1,66 @@
+"""Builds what all sessions of a process share: tools, gate, records, the bound model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from geode.errors import ConfigError
+from geode.gate.executor import GateParts
+from geode.llm.routes import ModelRoute
+from geode.loop.prompt import load_identity
+from geode.messages import Tool
+from geode.ports import Clock, Failpoints
+from geode.records.checkpoint import SessionCheckpoint
+from geode.records.memories import BindingMemory
+from geode.records.receipts import EffectReceiptStore
+from geode.records.urls import SessionUrls
+from geode.session.services import SharedServices
+from geode.settings import Settings
+from geode.store.database import Store
+from geode.tools.catalogue import build_catalogue
+from geode.tools.urls import find_urls, normalise_url
+from geode.tools.web_fetch import FetchGrant
+from geode.tools.workspace import Workspaces
+
+
+def build_services(
+    store: Store,
+    settings: Settings,
+    route: ModelRoute,
+    state_folder: Path,
+    clock: Clock,
+    failpoints: Failpoints,
+) -> SharedServices:
+    """Everything a turn needs; raises `ConfigError` for a profile that names an unknown tool."""
+    receipts = EffectReceiptStore(store, clock)
+    catalogue = build_catalogue(
+        workspaces=Workspaces(state_folder / "files", failpoints=failpoints),
+        memory=BindingMemory(store, clock),
+        witness=SessionUrls(store, find_urls, normalise_url),
+        grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
+    )
+    check_profiles(settings, catalogue)
+    return SharedServices(
+        store=store,
+        clock=clock,
+        settings=settings,
+        route=route,
+        catalogue=catalogue,
+        gate=GateParts(receipts, clock, failpoints),
+        receipts=receipts,
+        checkpoints=SessionCheckpoint(store, clock),
+        identity=load_identity(state_folder),
+        state_folder=state_folder,
+    )
+
+
+def check_profiles(settings: Settings, catalogue: tuple[Tool, ...]) -> None:
+    """A granted tool that does not exist would be refused in silence later: say so now."""
+    known = {tool.name for tool in catalogue}
+    for name, profile in settings.profiles.items():
+        unknown = sorted({*profile.tools, *profile.ask} - known)
+        if unknown:
+            raise ConfigError(
+                f"profiles.{name} grants {', '.join(unknown)}, which this GEODE does not have; "
+                f"remove it. There are: {', '.join(sorted(known))}."
+            )

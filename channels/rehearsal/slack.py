@@ -9,7 +9,7 @@ from typing import Self
 
 from aiohttp import web
 
-from channels.rehearsal.faults import Fault, FaultKind, Faults
+from channels.rehearsal.faults import Faults, fault_from_json
 from channels.rehearsal.slack_announce import Announcer, MentionOrder
 from channels.rehearsal.slack_api import Method, WebApi
 from channels.rehearsal.slack_control import Control
@@ -18,7 +18,7 @@ from channels.rehearsal.slack_reads import ReadMethods
 from channels.rehearsal.slack_refusal import SlackRefusalError
 from channels.rehearsal.slack_socket import Envelope, SocketHub
 from channels.rehearsal.slack_state import APP_TOKEN, BOT_TOKEN, Posted, Workspace
-from geode.messages import JsonObject
+from geode.messages import JsonObject, JsonValue
 
 POLL_S = 0.01
 
@@ -142,9 +142,9 @@ class RehearsalSlack:
             raise SlackRefusalError("message_not_found")
         return post
 
-    def fault(self, kind: FaultKind, **fields: object) -> None:
+    def fault(self, kind: str, **fields: JsonValue) -> None:
         """Put a fault in force; the fields are those of `Fault`."""
-        self.faults.set(Fault(kind, **fields))  # type: ignore[arg-type]
+        self.faults.set(fault_from_json({"kind": kind, **fields}))
 
     def bot_posts(self, channel: str = "C0GENERAL", thread_ts: str | None = None) -> list[Posted]:
         """What the bot said in a channel or thread and did not take back, oldest first."""

@@ -1,0 +1,45 @@
+"""An intake in memory: dedupes as the real one does, and can refuse, wait or be slow on request."""
+
+from __future__ import annotations
+
+import asyncio
+
+from geode.errors import StorageFullError
+from geode.messages import Inbound, InboundMessage
+from geode.ports import Accepted
+
+
+class MemoryIntake:
+    """Keeps what was accepted; `refusals` is how many events it refuses to store first."""
+
+    def __init__(self) -> None:
+        self.stored: list[InboundMessage] = []
+        self.asked: list[Inbound] = []
+        self.catch_ups: list[str] = []
+        self.refusals = 0
+        self.open = asyncio.Event()
+        self.open.set()
+        self._seen: set[str] = set()
+
+    async def accept(self, event: Inbound) -> Accepted:
+        """Store an event once; raises `StorageFullError` while refusals are left."""
+        self.asked.append(event)
+        await self.open.wait()
+        if self.refusals:
+            self.refusals -= 1
+            raise StorageFullError("the disk is full")
+        if event.dedupe_key in self._seen:
+            return Accepted("duplicate")
+        self._seen.add(event.dedupe_key)
+        assert isinstance(event, InboundMessage)
+        self.stored.append(event)
+        return Accepted("stored")
+
+    def mark_catch_up_due(self, channel: str) -> None:
+        """Note that a catch-up was asked for."""
+        self.catch_ups.append(channel)
+
+    @property
+    def texts(self) -> list[str]:
+        """The words of what was stored, in order of arrival."""
+        return [message.text for message in self.stored]

@@ -154,14 +154,20 @@ async def _pin(hop: WebUrl, resolver: Resolver) -> Pinned:
 
 
 def _is_own(address: str) -> bool:
-    """Whether the kernel would answer the address itself; asks its routes and sends nothing."""
+    """Whether this machine answers the address itself; asks the kernel and sends nothing."""
+    # A machine set to bind foreign addresses too binds one kept for documentation as well.
+    control = "2001:db8::1" if ":" in address else "203.0.113.1"
+    return _can_bind(address) and not _can_bind(control)
+
+
+def _can_bind(address: str) -> bool:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((address, 9))
-            return ip_address(str(probe.getsockname()[0])) == ip_address(address)
+            probe.bind((address, 0))
     except OSError:
         return False
+    return True
 
 
 def _resolved(pinned: Pinned, address: str) -> ResolveResult:

@@ -17,7 +17,7 @@ TEXT_CHARS_MAX = 400_000
 
 _DROPPED = (
     *("script", "style", "nav", "svg", "noscript", "template", "iframe", "object", "embed"),
-    *("head", "canvas", "audio", "video", "form", "button", "select", "input", "textarea"),
+    *("head", "title", "canvas", "audio", "video", "form", "button", "select", "input", "textarea"),
 )
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 
@@ -53,8 +53,9 @@ def _place_of(soup: BeautifulSoup, url: str) -> str:
 
 def _absolve(link: Tag, start: str) -> None:
     """Give the link its absolute address, or only its text when it leads nowhere on the web."""
-    target = _join(start, str(link.get("href") or ""))
-    if target is None or str(link.get("href") or "").startswith("#"):
+    written = str(link.get("href") or "").strip()
+    target = _join(start, written)
+    if target is None or not written or written.startswith("#"):
         link.unwrap()
     else:
         link["href"] = target
@@ -63,7 +64,7 @@ def _absolve(link: Tag, start: str) -> None:
 
 def _join(start: str, target: str) -> str | None:
     try:
-        joined = urljoin(start, target.strip())
+        joined = urljoin(start, target)
     except ValueError:
         return None
     return joined if joined.startswith(("http://", "https://")) else None

@@ -14,6 +14,8 @@ from geode.tools.fetch.client import FetchedPage
 from geode.tools.output import OUTPUT_BYTES_MAX, cap_text, escape_controls
 
 HTML_SECONDS_MAX = 10.0
+HTML_CHARS_MAX = 1_000_000
+"""How much markup is turned into text; far more than the result may keep."""
 
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([a-z0-9_:.-]{1,40})", re.ASCII | re.IGNORECASE)
 _META_LOOK_BYTES = 2_048
@@ -31,11 +33,11 @@ _CHARSETS = frozenset(
 )
 
 
-async def render_page(page: FetchedPage) -> str:
+async def render_page(page: FetchedPage, *, html_seconds_max: float = HTML_SECONDS_MAX) -> str:
     """The page as one tool result: where it came from, then its text between two marks."""
     text = decode_body(page)
     if _is_html(page.content_type, text):
-        text = await run_to_end(partial(_simplify, text, page.url))
+        text = await run_to_end(partial(_simplify, text, page.url, html_seconds_max))
     shown = cap_text(escape_controls(text.strip()), OUTPUT_BYTES_MAX - _ENVELOPE_BYTES)
     # The mark depends on the whole text, so the text cannot hold its own closing mark.
     mark = hashlib.blake2b(shown.encode(), digest_size=6).hexdigest()
@@ -79,9 +81,11 @@ def _is_html(content_type: str, text: str) -> bool:
     return not kind and text[:200].lstrip().lower().startswith(("<!doctype html", "<html"))
 
 
-def _simplify(text: str, url: str) -> str:
-    payload = orjson.dumps({"url": url, "html": text.encode("utf-8", "replace").decode()})
-    output = run_child("geode.tools.fetch.html_child", payload, seconds_max=HTML_SECONDS_MAX)
-    if output.is_complete:
-        return output.stdout.decode("utf-8", "replace")
-    return "(The page is too large or too tangled to be turned into text.)"
+def _simplify(text: str, url: str, seconds_max: float) -> str:
+    html = text[:HTML_CHARS_MAX].encode("utf-8", "replace").decode()
+    payload = orjson.dumps({"url": url, "html": html})
+    output = run_child("geode.tools.fetch.html_child", payload, seconds_max=seconds_max)
+    if not output.is_complete:
+        return "(The page is too tangled to be turned into text in time.)"
+    shown = output.stdout.decode("utf-8", "replace")
+    return f"{shown}\n\n(The page goes on.)" if len(text) > HTML_CHARS_MAX else shown

@@ -66,8 +66,7 @@ async def fit_context(run: TurnRun) -> Ending | None:
             return None
         if is_over and not _may_help(run, limit):
             break
-        room = max(0, min(limit, run.size) - run.fixed_tokens)
-        keep = int(room * KEPT_SHARE) if attempt == 0 else 0
+        keep = _choose_kept_tokens(run, limit) if attempt == 0 else 0
         if await _compact(run, keep, by_model=attempt == 0):
             run.must_compact = False
         run.should_compact = False
@@ -75,6 +74,14 @@ async def fit_context(run: TurnRun) -> Ending | None:
         return None
     detail = f"It holds about {run.size} tokens, {limit} fit."
     return Ending(TerminationReason.CONTEXT_EXHAUSTED, detail=detail)
+
+
+def _choose_kept_tokens(run: TurnRun, limit: int) -> int:
+    size = run.size
+    room = max(0, min(limit, size) - run.fixed_tokens)
+    # Where the provider counts more than the estimate does, an estimated token weighs as much more.
+    weight = max(1.0, size / max(1, run.fixed_tokens + run.context.estimate()))
+    return int(room * KEPT_SHARE / weight)
 
 
 def _may_help(run: TurnRun, limit: int) -> bool:

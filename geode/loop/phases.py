@@ -224,7 +224,8 @@ def _take_cut(run: TurnRun, reply: ModelReply, message: Message | None) -> Endin
             if is_full
             else Ending(TerminationReason.MODEL_ACTION_REQUIRED, detail=notes.CUT_DETAIL)
         )
-    run.should_compact = is_full
+    # A short conversation is not what filled the window; shortening it would only lose words.
+    run.should_compact = is_full and run.size * 2 > run.parts.limits.context_tokens_max
     run.add(write_note(notes.GO_ON if run.cut_texts and not calls else notes.CALL_CUT))
     return None
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from sqlalchemy import Connection
-
 from geode.messages import ToolContext
 from geode.ports import Clock
 from geode.store.database import Store
-from geode.store.leases import require_epoch
-from geode.store.memories import has_memory, insert_memory, page_memories
+from geode.store.memories import NewMemory, has_memory, insert_memory, page_memories
 
 PAGE_NOTES = 500
 PAGES_MAX = 40
@@ -27,19 +24,11 @@ class BindingMemory:
 
     async def save(self, context: ToolContext, text: str) -> None:
         """Store one note under the call's operation id; raises `StaleEpochError` when fenced."""
-
-        def unit(tx: Connection) -> None:
-            require_epoch(tx, context.session_id, context.epoch)
-            insert_memory(
-                tx,
-                binding=context.binding,
-                session_id=context.session_id,
-                operation_id=context.operation_id,
-                text=text,
-                now_us=self._clock.now_us(),
-            )
-
-        await self._store.write("memory.save", unit)
+        new = NewMemory(
+            context.binding, context.session_id, context.epoch, context.operation_id, text
+        )
+        now_us = self._clock.now_us()
+        await self._store.write("memory.save", lambda tx: insert_memory(tx, new, now_us))
 
     async def search(self, binding: str, query: str, limit: int) -> Sequence[str]:
         """Notes that contain the query, whatever its case or script, newest first."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import orjson
-from sqlalchemy import Connection
 
 from geode.errors import ControlError
 from geode.messages import (
-    Effect,
     ReceiptId,
     SessionId,
     Tool,
@@ -30,11 +28,13 @@ from geode.records.outcomes import (
     result_of,
 )
 from geode.records.reconcile import read_back, settlement_read_back, word_of
+from geode.store import effects
 from geode.store import receipts as rows
 from geode.store.database import Store
+from geode.store.effects import Closing, Owner
 from geode.store.leases import require_epoch
 from geode.store.receipts import Intent, Receipt, ReceiptState, Settlement
-from geode.store.timeline import TimelineEntry, append_entries
+from geode.store.timeline import TimelineEntry
 
 RECENT_MAX = 200
 
@@ -52,23 +52,16 @@ class EffectReceiptStore:
         Call it only under the locks of the intent's keys: a foreign `prepared` is then a dead
         worker's. Raises `StaleEpochError`, or another `StoreError` when nothing was written.
         """
-
-        def unit(tx: Connection) -> PrepareOutcome:
-            require_epoch(tx, intent.session_id, intent.epoch)
-            known = rows.load_receipt(tx, intent.id)
-            if known is None and intent.effect is Effect.COMMUNICATE:
-                known = rows.find_identical(tx, intent)
-            if known is not None and known.state is not ReceiptState.PREPARED:
-                return Stored(result_of(known, intent.call_id))
-            blocking = known or rows.find_blocking(tx, intent.keys)
-            if blocking is not None:
-                return Blocked(blocking)
-            now_us = self._clock.now_us()
-            rows.insert_receipt(tx, intent, now_us)
-            append_entries(tx, intent.session_id, entries, now_us)
+        now_us = self._clock.now_us()
+        known = await self._store.write(
+            "receipt.prepare", lambda tx: effects.open_intent(tx, intent, entries, now_us)
+        )
+        if known is None:
             return Prepared()
-
-        return await self._store.write("receipt.prepare", unit)
+        is_own = known.id == intent.id and known.state is not ReceiptState.PREPARED
+        if is_own or not known.is_open:
+            return Stored(result_of(known, intent.call_id))
+        return Blocked(known)
 
     async def check_epoch(self, context: ToolContext) -> None:
         """A fresh look right before an effect; raises `StaleEpochError` from a lost lease."""
@@ -78,43 +71,27 @@ class EffectReceiptStore:
         self, context: ToolContext, settlement: Settlement, entries: Sequence[TimelineEntry]
     ) -> bool:
         """Commit what the call's effect came to; False when its receipt is not `prepared`."""
-
-        def unit(tx: Connection) -> bool:
-            require_epoch(tx, context.session_id, context.epoch)
-            now_us = self._clock.now_us()
-            moved = rows.settle_receipt(tx, context.operation_id, settlement, now_us)
-            if moved:
-                append_entries(tx, context.session_id, entries, now_us)
-            return moved
-
-        return await self._store.write("receipt.settle", unit)
+        closing = Closing(context.operation_id, settlement, entries)
+        now_us = self._clock.now_us()
+        return await self._store.write(
+            "receipt.settle",
+            lambda tx: effects.close_receipt(tx, _owner_of(context), closing, now_us),
+        )
 
     async def settle_by_operator(self, receipt_id: str, *, happened: bool, who: str) -> Receipt:
         """Record a person's word on an uncertain effect; raises `ControlError` for any other."""
-
-        def unit(tx: Connection) -> Receipt:
-            receipt = rows.load_receipt(tx, receipt_id)
-            if receipt is None:
-                raise ControlError(f"There is no effect {receipt_id[:80]!r}.")
-            if receipt.state is not ReceiptState.UNCERTAIN:
-                raise ControlError(f"The effect {receipt.id} is {receipt.state}, not uncertain.")
-            word = word_of(happened=happened)
-            now_us = self._clock.now_us()
-            settlement = Settlement(
-                ReceiptState.RECONCILED, word, receipt.error, settled_by=f"operator:{who}"
-            )
-            rows.settle_receipt(tx, receipt.id, settlement, now_us, settles=ReceiptState.UNCERTAIN)
-            entry = TimelineEntry(
-                "effect_settled",
-                {"operation": receipt.id, "tool": receipt.tool, "result": word, "by": who},
-                receipt.turn_id,
-            )
-            append_entries(tx, receipt.session_id, [entry], now_us)
-            settled = rows.load_receipt(tx, receipt.id)
-            assert settled is not None
-            return settled
-
-        return await self._store.write("receipt.operator", unit)
+        word = word_of(happened=happened)
+        now_us = self._clock.now_us()
+        closed = await self._store.write(
+            "receipt.operator",
+            lambda tx: effects.close_uncertain(tx, receipt_id, word, f"operator:{who}", now_us),
+        )
+        if closed is None:
+            raise ControlError(f"There is no effect {receipt_id[:80]!r}.")
+        receipt, is_settled = closed
+        if not is_settled:
+            raise ControlError(f"The effect {receipt.id} is {receipt.state}, not uncertain.")
+        return receipt
 
     async def get(self, receipt_id: str) -> Receipt | None:
         """The receipt of this id."""
@@ -144,35 +121,35 @@ class EffectReceiptStore:
         """
         ids = [context.operation_id for _, context in batch]
         found = await self._store.read(lambda tx: rows.load_receipts(tx, ids))
-        decided = [
-            (call, context, await _settlement_of(found[context.operation_id], context, tools))
+        closings = [
+            await _closing_of(call, context, found[context.operation_id], tools)
             for call, context in batch
             if context.operation_id in found
             and found[context.operation_id].state is ReceiptState.PREPARED
         ]
-        if decided:
-            found = await self._store.write(
-                "receipt.recover", lambda tx: self._close(tx, decided, ids)
+        if closings:
+            owner = _owner_of(batch[0][1])
+            now_us = self._clock.now_us()
+            found |= await self._store.write(
+                "receipt.recover",
+                lambda tx: effects.close_receipts(tx, owner, closings, now_us),
             )
         return _outcome_of(batch, found)
 
-    def _close(
-        self,
-        tx: Connection,
-        decided: Sequence[tuple[ToolCall, ToolContext, Settlement]],
-        ids: Sequence[ReceiptId],
-    ) -> dict[ReceiptId, Receipt]:
-        now_us = self._clock.now_us()
-        for call, context, settlement in decided:
-            require_epoch(tx, context.session_id, context.epoch)
-            if rows.settle_receipt(tx, context.operation_id, settlement, now_us):
-                ending: CallEnding = (
-                    "uncertain" if settlement.state is ReceiptState.UNCERTAIN else "reconciled"
-                )
-                text = settlement.result or settlement.error
-                entry = entry_of_outcome(call, context, ending=ending, text=text)
-                append_entries(tx, context.session_id, [entry], now_us)
-        return rows.load_receipts(tx, ids)
+
+def _owner_of(context: ToolContext) -> Owner:
+    return Owner(context.session_id, context.epoch)
+
+
+async def _closing_of(
+    call: ToolCall, context: ToolContext, receipt: Receipt, tools: Mapping[str, Tool]
+) -> Closing:
+    settlement = await _settlement_of(receipt, context, tools)
+    is_uncertain = settlement.state is ReceiptState.UNCERTAIN
+    ending: CallEnding = "uncertain" if is_uncertain else "reconciled"
+    text = settlement.result or settlement.error
+    entry = entry_of_outcome(call, context, ending=ending, text=text)
+    return Closing(receipt.id, settlement, [entry])
 
 
 async def _settlement_of(

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import ReceiptId, SessionId
+from geode.store.leases import require_epoch
 from geode.store.tables import memories
 
 
-def insert_memory(
-    tx: Connection,
-    *,
-    binding: str,
-    session_id: SessionId,
-    operation_id: ReceiptId,
-    text: str,
-    now_us: int,
-) -> None:
-    """Store one note; the same operation a second time changes nothing."""
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """One note, the call that makes it, and the worker that writes it."""
+
+    binding: str
+    session_id: SessionId
+    epoch: int
+    operation_id: ReceiptId
+    text: str
+
+
+def insert_memory(tx: Connection, new: NewMemory, now_us: int) -> None:
+    """Store one note under the worker's epoch; the same operation again changes nothing."""
+    require_epoch(tx, new.session_id, new.epoch)
     tx.execute(
         upsert(memories)
         .values(
-            binding=binding,
-            session_id=session_id,
-            operation_id=operation_id,
-            text=text,
+            binding=new.binding,
+            session_id=new.session_id,
+            operation_id=new.operation_id,
+            text=new.text,
             created_at_us=now_us,
         )
         .on_conflict_do_nothing(index_elements=["operation_id"])

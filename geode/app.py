@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import entry_points
 
@@ -15,7 +16,7 @@ from geode.intake.catchup import CatchUp
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute, open_route
 from geode.log import get_logger
-from geode.messages import Place, SessionId
+from geode.messages import Place, SessionId, Tool
 from geode.ports import (
     Channel,
     ChannelContext,
@@ -25,7 +26,7 @@ from geode.ports import (
     NoFailpoints,
     SystemClock,
 )
-from geode.reply.delivery import Delivery, DeliveryParts
+from geode.reply.delivery import SECOND_LOOK_S, Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
 from geode.session.assembly import build_services
 from geode.session.lanes import LaneQueue
@@ -47,76 +48,87 @@ DEDUPE_KEPT_US = 30 * 86_400_000_000
 MARKS_MAX = 256
 
 
+@dataclass(frozen=True, slots=True)
+class Seams:
+    """What a test or a benchmark puts in the place of the real thing."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    failpoints: Failpoints = field(default_factory=NoFailpoints)
+    route: ModelRoute | None = None
+    """A bound model; None: the configured one."""
+    tools: tuple[Tool, ...] = ()
+    """Registered behind the built-in ones."""
+    second_look_s: float = SECOND_LOOK_S
+    is_alone: bool = True
+    """The state lock is held, so every lease in the store is a dead one's."""
+
+
 class Daemon:
     """Everything that runs while GEODE runs; `open` builds it, `run` keeps it, `drain` ends it."""
 
     def __init__(
-        self,
-        loaded: Loaded,
-        store: Store,
-        route: ModelRoute,
-        redactor: Redactor,
-        clock: Clock,
-        failpoints: Failpoints,
+        self, loaded: Loaded, store: Store, route: ModelRoute, redactor: Redactor, seams: Seams
     ) -> None:
         self.settings = loaded.settings
         self.store = store
-        self.clock = clock
+        self.clock = seams.clock
         self.redactor = redactor
         self.channels: dict[str, Channel] = {}
         self.degraded: list[str] = []
         """What is configured and cannot be used, one sentence each."""
         self._route = route
-        self._failpoints = failpoints
+        self._failpoints = seams.failpoints
         self._drained = asyncio.Event()
         self._marks: set[asyncio.Task[None]] = set()
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        services = build_services(
-            store, loaded.settings, route, loaded.state_folder, clock, failpoints
-        )
+        limits = self.settings.limits
         self.delivery = Delivery(
-            DeliveryParts(store, self.channels, clock, failpoints, redactor, owner)
+            DeliveryParts(
+                store,
+                self.channels,
+                self.clock,
+                seams.failpoints,
+                redactor,
+                owner,
+                seams.second_look_s,
+            )
         )
-        leases = Leases(store, clock, owner, self.settings.limits.lease_s)
-        parts = TurnParts(services, leases, self.delivery, self.channels, PendingJudge())
-        self._runner = TurnRunner(parts)
+        leases = Leases(store, self.clock, owner, limits.lease_s)
+        services = build_services(store, loaded, route, seams.failpoints, seams.tools)
+        self._runner = TurnRunner(
+            TurnParts(services, leases, self.delivery, self.channels, PendingJudge())
+        )
         self.lanes = LaneQueue(
-            store,
-            clock,
-            leases,
-            self._run_session,
-            turns_parallel=self.settings.limits.turns_parallel,
+            store, self.clock, leases, self._run_session, turns_parallel=limits.turns_parallel
         )
-        self.catch_up = CatchUp(store, clock, self.channels, self.settings.bindings)
-        self.intake = Inbox(store, clock, self.settings.bindings, self.settings.limits, self)
+        self.catch_up = CatchUp(store, self.clock, self.channels, self.settings.bindings)
+        self.intake = Inbox(store, self.clock, self.settings.bindings, limits, self)
 
     @classmethod
     async def open(
         cls,
         loaded: Loaded,
         *,
-        clock: Clock | None = None,
-        failpoints: Failpoints | None = None,
         environ: Mapping[str, str] | None = None,
-        is_alone: bool = True,
+        seams: Seams | None = None,
     ) -> Daemon:
         """Bind the model, open the store and the channels; nothing connects yet.
 
-        `is_alone`: the caller holds the state lock, so every lease in the store is a dead one's.
         Raises `ConfigError` and `StoreError`.
         """
         env = os.environ if environ is None else environ
-        time = clock or SystemClock()
-        points = failpoints or NoFailpoints()
+        chosen = seams or Seams()
         redactor = Redactor()
-        route, key = open_route(loaded.settings, env, time)
+        route, key = chosen.route, None
+        if route is None:
+            route, key = open_route(loaded.settings, env, chosen.clock)
         if key is not None:
             redactor.register(key.reveal())
-        store = Store.open(loaded.database_path, time, points)
+        store = Store.open(loaded.database_path, chosen.clock, chosen.failpoints)
         try:
-            daemon = cls(loaded, store, route, redactor, time, points)
+            daemon = cls(loaded, store, route, redactor, chosen)
             daemon.open_channels(env)
-            if is_alone:
+            if chosen.is_alone:
                 await store.write("leases.expire", sessions.expire_leases)
         except BaseException:
             await store.close()

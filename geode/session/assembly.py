@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from geode.errors import ConfigError
 from geode.gate.executor import GateParts
 from geode.llm.routes import ModelRoute
 from geode.loop.prompt import load_identity
 from geode.messages import Tool
-from geode.ports import Clock, Failpoints
+from geode.ports import Failpoints
 from geode.records.checkpoint import SessionCheckpoint
 from geode.records.memories import BindingMemory
 from geode.records.receipts import EffectReceiptStore
 from geode.records.urls import SessionUrls
 from geode.session.services import SharedServices
 from geode.settings import Settings
+from geode.settings_load import Loaded
 from geode.store.database import Store
-from geode.tools.catalogue import build_catalogue
+from geode.tools.catalogue import build_catalogue, register
 from geode.tools.urls import find_urls, normalise_url
 from geode.tools.web_fetch import FetchGrant
 from geode.tools.workspace import Workspaces
@@ -25,20 +24,21 @@ from geode.tools.workspace import Workspaces
 
 def build_services(
     store: Store,
-    settings: Settings,
+    loaded: Loaded,
     route: ModelRoute,
-    state_folder: Path,
-    clock: Clock,
     failpoints: Failpoints,
+    more_tools: tuple[Tool, ...] = (),
 ) -> SharedServices:
     """Everything a turn needs; raises `ConfigError` for a profile that names an unknown tool."""
+    clock, settings = store.clock, loaded.settings
     receipts = EffectReceiptStore(store, clock)
-    catalogue = build_catalogue(
-        workspaces=Workspaces(state_folder / "files", failpoints=failpoints),
+    built_in = build_catalogue(
+        workspaces=Workspaces(loaded.state_folder / "files", failpoints=failpoints),
         memory=BindingMemory(store, clock),
         witness=SessionUrls(store, find_urls, normalise_url),
         grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
     )
+    catalogue = register(*built_in, *more_tools)
     check_profiles(settings, catalogue)
     return SharedServices(
         store=store,
@@ -49,8 +49,8 @@ def build_services(
         gate=GateParts(receipts, clock, failpoints),
         receipts=receipts,
         checkpoints=SessionCheckpoint(store, clock),
-        identity=load_identity(state_folder),
-        state_folder=state_folder,
+        identity=load_identity(loaded.state_folder),
+        state_folder=loaded.state_folder,
     )
 
 

@@ -116,19 +116,22 @@ class Writer:
                 self._commit_group(connection, [unit])
 
     def _try_commit(self, connection: Connection, group: list[_Unit]) -> None:
-        label = "+".join(unit.label for unit in group)
         transaction = connection.begin()
         try:
             for unit in group:
                 self._run_unit(connection, unit, is_alone=len(group) == 1)
-            self._failpoints.hit(f"commit.before:{label}")
+            self._hit("before", group)
             transaction.commit()
         except BaseException:
             _abandon(connection)
             raise
         self.commits += 1
         self.units += sum(unit.error is None for unit in group)
-        self._failpoints.hit(f"commit.after:{label}")
+        self._hit("after", group)
+
+    def _hit(self, moment: str, group: list[_Unit]) -> None:
+        for unit in group:
+            self._failpoints.hit(f"commit.{moment}:{unit.label}")
 
     def _run_unit(self, connection: Connection, unit: _Unit, *, is_alone: bool) -> None:
         if is_alone:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.slack_state import Posted
-from geode.app import Daemon
-from geode.ports import Clock, Failpoints
+from geode.app import Daemon, Seams
 from geode.settings_load import InstalledChannelModels, Loaded, load_settings
 
 PEOPLE = '["U0ANA", "U0BEN"]'
@@ -92,16 +91,13 @@ async def running_daemon(
     slack: RehearsalSlack,
     home: Path,
     *,
-    clock: Clock | None = None,
-    failpoints: Failpoints | None = None,
-    prepare: Callable[[Daemon], None] = lambda daemon: None,
+    seams: Seams | None = None,
     **config: str,
 ) -> AsyncGenerator[Daemon]:
     """A daemon that is connected; cancelled and closed at the end."""
     loaded = load_town(slack, home, **config)
     environ = town_environ(slack, home)
-    daemon = await Daemon.open(loaded, clock=clock, failpoints=failpoints, environ=environ)
-    prepare(daemon)
+    daemon = await Daemon.open(loaded, environ=environ, seams=seams)
     running = asyncio.create_task(daemon.run())
     try:
         await slack.wait_for(lambda: daemon.channels["slack"].status().state == "up")

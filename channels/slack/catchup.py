@@ -16,6 +16,7 @@ from channels.slack.parse import (
     is_direct_channel,
     order_key,
     parse_message,
+    us_to_ts,
 )
 from geode.errors import SendRateLimitedError
 from geode.messages import JsonObject
@@ -43,8 +44,8 @@ class CatchUp:
 
     async def run(self, plan: CatchUpPlan) -> None:
         """Read every place of the plan; a place that Slack refuses is left out, and logged."""
-        for root in sorted(plan.roots, key=lambda r: order_key(r.after), reverse=True):
-            if root.after:
+        for root in sorted(plan.roots, key=_begin_of, reverse=True):
+            if root.after or root.since_us:
                 await self._read_place(root.channel, lambda root=root: self._read_roots(root))
         for thread in sorted(plan.threads, key=lambda t: order_key(t.after), reverse=True):
             if thread.after:
@@ -66,12 +67,11 @@ class CatchUp:
                 await self._clock.sleep(error.retry_after_s)
 
     async def _read_roots(self, root: CatchUpRoot) -> None:
-        messages = await collect(self._history.roots(root.channel, oldest=root.after))
+        after = root.after or us_to_ts(root.since_us)
+        messages = await collect(self._history.roots(root.channel, oldest=after))
         for message in list(messages):
-            if order_key(text_of(message, "latest_reply") or "0") > order_key(root.after):
-                messages.extend(
-                    await self._replies(root.channel, text_of(message, "ts"), root.after)
-                )
+            if order_key(text_of(message, "latest_reply") or "0") > order_key(after):
+                messages.extend(await self._replies(root.channel, text_of(message, "ts"), after))
         await self._accept_all(messages, root.workspace, root.channel)
 
     async def _read_thread(self, wanted: CatchUpThread) -> None:
@@ -98,3 +98,7 @@ class CatchUp:
             parsed = parse_message(unique[ts], origin, self._bot)
             if not isinstance(parsed, Dropped):
                 await self._intake.accept(replace(parsed, is_catch_up=True))
+
+
+def _begin_of(root: CatchUpRoot) -> str:
+    return order_key(root.after or us_to_ts(root.since_us))

@@ -5,6 +5,7 @@ from fakes.slack_intake import MemoryIntake
 from fakes.slack_world import make_channel, place, slack_world
 
 from channels.rehearsal.slack import RehearsalSlack
+from channels.slack.parse import ts_to_us
 from geode.errors import ChannelDownError, SendRateLimitedError
 from geode.ports import CatchUpPlan, CatchUpRoot, CatchUpThread
 
@@ -79,6 +80,22 @@ async def test_catch_up_of_a_direct_message_keeps_it_one_thread() -> None:
         assert missed.texts == ["missed"]
         assert missed.stored[0].is_direct
         assert missed.stored[0].thread.thread == ""
+
+
+async def test_place_without_a_cursor_is_read_since_it_is_served() -> None:
+    async with slack_world() as world:
+        await world.slack.say("long before")
+        begin = await world.slack.say("just before")
+        await world.slack.say("missed")
+        missed = MemoryIntake()
+        roots = (
+            CatchUpRoot(TEAM, "C0GENERAL", "", ts_to_us(begin.ts)),
+            CatchUpRoot(TEAM, "C0GENERAL", ""),
+        )
+
+        await world.channel.catch_up(CatchUpPlan(roots), missed)
+
+        assert missed.texts == ["missed"]
 
 
 async def test_catch_up_pages_through_a_long_outage_in_order() -> None:

@@ -328,7 +328,7 @@ class BoundToolPlan:
     asks: frozenset[str] = frozenset()
     """Names the profile grants only with an approval."""
     mode: Mode = Mode.DAEMON
-    removed: Mapping[str, str] = field(default_factory=dict)
+    removed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Known tools that are not in the plan, each with the id of the rule that took it out."""
     wire: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
     """Each provider's serialised tool list, built once per plan."""

@@ -22,6 +22,7 @@ _NOISY = (
     "slack_bolt",
     "aiohttp",
     "anthropic",
+    "alembic",
 )
 """Their INFO and DEBUG lines hold whole URLs and bodies; never below WARNING."""
 _DEPTH_MAX = 8

@@ -161,22 +161,13 @@ class CLIPoller:
         return True
 
     async def _send(self, writer: asyncio.StreamWriter, answer: JsonObject) -> None:
-        data = orjson.dumps(self._redact(answer))
+        data = orjson.dumps(redact_value(answer, self._redactor))
         if len(data) > ANSWER_BYTES_MAX:
             error = "The answer is too large; ask for less."
             data = orjson.dumps({"v": PROTOCOL, "id": answer["id"], "error": error})
         async with asyncio.timeout(self._limits.request_s):
             writer.write(data + b"\n")
             await writer.drain()
-
-    def _redact(self, value: JsonValue) -> JsonValue:
-        if isinstance(value, str):
-            return self._redactor.redact(value)
-        if isinstance(value, list):
-            return [self._redact(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self._redact(item) for key, item in value.items()}
-        return value
 
     async def _answer(self, line: bytes) -> JsonObject:
         answer: JsonObject = {"v": PROTOCOL, "id": None}
@@ -221,6 +212,17 @@ class CLIPoller:
             return task.result()
         log.error("control_verb_failed", verb=name, exc_info=error)
         raise ControlError(f"{name} failed inside the daemon; its log says why.") from error
+
+
+def redact_value(value: JsonValue, redactor: Redactor) -> JsonValue:
+    """The value with every text in it redacted."""
+    if isinstance(value, str):
+        return redactor.redact(value)
+    if isinstance(value, list):
+        return [redact_value(item, redactor) for item in value]
+    if isinstance(value, dict):
+        return {key: redact_value(item, redactor) for key, item in value.items()}
+    return value
 
 
 def _parse(line: bytes) -> JsonObject:

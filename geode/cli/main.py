@@ -1,0 +1,151 @@
+"""The verbs of `geode`; each imports what it needs when it runs, so that `--help` costs nothing."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, TypeAlias, cast
+
+import typer
+
+from geode.errors import GeodeError
+
+FAILED = 1
+ROWS = 20
+
+app = typer.Typer(
+    name="geode",
+    help="A self-hosted agent that answers in your team's chat threads.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+sessions_app = typer.Typer(help="Conversations: one per thread.", no_args_is_help=True)
+effects_app = typer.Typer(help="What tools did to the world, and replies on their way.")
+app.add_typer(sessions_app, name="sessions")
+app.add_typer(effects_app, name="effects")
+
+Config: TypeAlias = Annotated[
+    Path | None, typer.Option("--config", help="The configuration file; default: geode.toml.")
+]
+Limit: TypeAlias = Annotated[int, typer.Option("--limit", min=1, max=500, help="Rows to show.")]
+
+
+@app.command()
+def serve(
+    config: Config = None,
+    log: Annotated[
+        str, typer.Option("--log", help="Log lines as json or console; default: by the terminal.")
+    ] = "",
+    until_stdin_closes: Annotated[bool, typer.Option("--until-stdin-closes", hidden=True)] = False,
+) -> None:
+    """Run the daemon until SIGTERM or Ctrl-C."""
+    from geode.cli.serve import run_serve  # noqa: PLC0415 - the daemon is heavy
+
+    if log not in {"", "json", "console"}:
+        raise typer.BadParameter("write json or console", param_hint="--log")
+    raise typer.Exit(run_serve(config, log, until_stdin_closes=until_stdin_closes))
+
+
+@app.command()
+def status(config: Config = None) -> None:
+    """Say whether the daemon runs and how it is."""
+    from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy
+    from geode.cli.reports import report_status  # noqa: PLC0415
+
+    typer.echo(report_status(ask("status", {}, config)))
+
+
+@sessions_app.command("list")
+def list_sessions(config: Config = None, limit: Limit = ROWS) -> None:
+    """List sessions, the most recently active first."""
+    from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy
+    from geode.cli.reports import report_sessions  # noqa: PLC0415
+
+    typer.echo(report_sessions(ask("sessions.list", {"limit": limit}, config)))
+
+
+@sessions_app.command("show")
+def show_session(
+    session_id: Annotated[str, typer.Argument(metavar="ID")],
+    config: Config = None,
+    limit: Limit = ROWS,
+) -> None:
+    """Show one session: its thread, its turns with their reasons, its timeline."""
+    from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy
+    from geode.cli.reports import report_session  # noqa: PLC0415
+
+    answer = ask("sessions.show", {"id": session_id, "limit": limit}, config)
+    typer.echo(report_session(answer))
+
+
+@effects_app.command("list")
+def list_effects(config: Config = None, limit: Limit = ROWS) -> None:
+    """List effects, those of unknown outcome first, and replies that are not delivered yet."""
+    from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy
+    from geode.cli.reports import report_effects  # noqa: PLC0415
+
+    typer.echo(report_effects(ask("effects.list", {"limit": limit}, config)))
+
+
+@effects_app.command("settle")
+def settle_effect(
+    effect_id: Annotated[str, typer.Argument(metavar="ID")],
+    outcome: Annotated[str, typer.Argument(metavar="happened|did-not")],
+    config: Config = None,
+) -> None:
+    """Say whether an effect of unknown outcome happened, so that its resources are free again."""
+    from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy
+    from geode.cli.reports import report_settled  # noqa: PLC0415
+
+    if outcome not in {"happened", "did-not"}:
+        raise typer.BadParameter("write happened or did-not", param_hint="OUTCOME")
+    typer.echo(report_settled(ask("effects.settle", {"id": effect_id, "outcome": outcome}, config)))
+
+
+@app.command()
+def demo(
+    stay: Annotated[bool, typer.Option("--stay", help="Keep it running, to talk to it.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Do not pause for reading.")] = False,
+) -> None:
+    """Play a conversation against a local Slack, without account or key."""
+    from geode.cli.demo import run_demo  # noqa: PLC0415 - the demo is heavy
+
+    raise typer.Exit(run_demo(is_staying=stay, is_fast=fast))
+
+
+def main() -> None:
+    """Run the command; every failure is one sentence on stderr and a non-zero exit code."""
+    sys.excepthook = _tell_bug
+    try:
+        app()
+    except GeodeError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error}.")
+    except ExceptionGroup as group:
+        errors = _flatten(group)
+        if not all(isinstance(error, GeodeError | OSError) for error in errors):
+            raise
+        _fail("; ".join(str(error) for error in errors))
+
+
+def _fail(sentence: str) -> None:
+    typer.echo(f"geode: {sentence}", err=True)
+    sys.exit(FAILED)
+
+
+def _flatten(error: Exception) -> list[Exception]:
+    if not isinstance(error, ExceptionGroup):
+        return [error]
+    members = cast("tuple[Exception, ...]", error.exceptions)
+    return [leaf for member in members for leaf in _flatten(member)]
+
+
+def _tell_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    frames = traceback.extract_tb(trace)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    typer.echo(f"geode: a bug: {kind.__name__}: {error}{place}; please report it.", err=True)

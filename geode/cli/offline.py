@@ -1,0 +1,64 @@
+"""The verbs without a daemon: take the state's lock, open the store, answer, and let go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from geode.errors import ControlError
+from geode.messages import JsonObject, JsonValue
+from geode.ports import NoFailpoints, SystemClock
+from geode.reply.redaction import Redactor
+from geode.serve.control import Control
+from geode.serve.ipc import redact_value
+from geode.settings_load import Loaded, load_settings
+from geode.store.database import Store
+from geode.store.lock import StateLock
+from geode.store.views import count_all
+
+NOT_RUNNING = "not running"
+
+
+class StoredView:
+    """What can be said of the state while no daemon runs."""
+
+    def __init__(self, store: Store, loaded: Loaded) -> None:
+        self._store = store
+        self._loaded = loaded
+
+    async def status(self) -> dict[str, object]:
+        """Counts of what is stored."""
+        counts = await self._store.read(count_all)
+        return {"state": NOT_RUNNING, "database": str(self._loaded.database_path), **counts}
+
+
+async def answer_offline(verb: str, arguments: dict[str, Any], config: Path | None) -> JsonValue:
+    """One verb's answer from the store; a state that does not exist yet is not made."""
+    loaded = load_settings(config)
+    if not loaded.database_path.exists():
+        return _answer_empty(verb, arguments, loaded)
+    clock = SystemClock()
+    with StateLock.acquire(
+        loaded.state_folder,
+        clock,
+        command=f"geode {verb.replace('.', ' ')}",
+        database=loaded.database_path,
+    ):
+        store = Store.open(loaded.database_path, clock, NoFailpoints())
+        try:
+            control = Control(StoredView(store, loaded), store, clock)
+            answer = await control.verbs[verb](arguments)
+        finally:
+            await store.close()
+    return redact_value(answer, Redactor())
+
+
+def _answer_empty(verb: str, arguments: dict[str, Any], loaded: Loaded) -> JsonObject:
+    if verb == "status":
+        return {"state": NOT_RUNNING, "database": f"{loaded.database_path} (not made yet)"}
+    if verb == "sessions.list":
+        return {"sessions": []}
+    if verb == "effects.list":
+        return {"effects": [], "replies": []}
+    kind = "session" if verb == "sessions.show" else "effect"
+    raise ControlError(f"There is no {kind} {str(arguments.get('id', ''))[:80]!r}.")

@@ -80,11 +80,15 @@ class TurnRun:
     def begin(cls, parts: LoopParts, start: TurnStart, system: SystemPrompt) -> TurnRun:
         """A run over the stored history and what an earlier run left unsaved."""
         now = parts.clock.monotonic()
+        state, history = start.state, start.history + start.unsaved
+        if state.context_start > start.history_offset + len(history):
+            # The pointer is that of another chapter: hiding this one would lose the request.
+            state = replace(state, context_start=0, summary="", observed_tokens=0)
         context = ConversationContext(
-            start.history + start.unsaved,
+            history,
             offset=start.history_offset,
-            start=start.state.context_start,
-            summary=start.state.summary,
+            start=state.context_start,
+            summary=state.summary,
             first_request=start.first_request,
         )
         return cls(
@@ -92,7 +96,7 @@ class TurnRun:
             system=system,
             context=context,
             time=plan_time(now, start.remaining_s, parts.limits.time_budget_s),
-            state=start.state,
+            state=state,
             began=now,
             unsaved=list(start.unsaved),
             entries=list(start.entries),
@@ -110,8 +114,11 @@ class TurnRun:
     def spend(self, reply: ModelReply) -> None:
         """Add what a call used; one unknown price makes the sum unknown."""
         known, cost = self.state.cost_micro_usd, reply.cost_micro_usd
-        total = None if known is None or cost is None else known + cost
-        self.state = replace(self.state, usage=self.state.usage + reply.usage, cost_micro_usd=total)
+        self.state = replace(
+            self.state,
+            usage=self.state.usage + reply.usage,
+            cost_micro_usd=None if known is None or cost is None else known + cost,
+        )
 
     def measure(self, reply: ModelReply, *, is_kept: bool) -> None:
         """Take the provider's count as the conversation's size up to here."""

@@ -91,7 +91,10 @@ class LoopState:
         )
 
     def next_turn(self) -> LoopState:
-        """The state the session's next turn starts from: only the view of the chapter stays."""
+        """The state the next turn of the chapter starts from: only the view of it stays.
+
+        A new chapter starts from `LoopState()`.
+        """
         return LoopState(
             context_start=self.context_start,
             summary=self.summary,

@@ -110,6 +110,7 @@ async def test_failed_summary_falls_back_to_a_list(failure: object) -> None:
 async def test_summary_waits_no_longer_than_the_turn() -> None:
     async def hang(step: StepSnapshot):
         await asyncio.Event().wait()
+        return say("never")
 
     room = LoopRoom([hang, say("answer")], limits=SMALL)
 

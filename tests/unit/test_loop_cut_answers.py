@@ -8,7 +8,7 @@ from fakes.scripted_model import USAGE, call, say
 
 from geode.loop.state import TurnStart
 from geode.loop.termination import describe_end
-from geode.messages import Message, ModelReply, StopCause, TerminationReason, ToolCall
+from geode.messages import Message, ModelReply, StopCause, TerminationReason, Text, ToolCall
 
 R = TerminationReason
 WHOLE = ToolCall("c1", "read_file", {"path": "b.md"})
@@ -109,9 +109,9 @@ async def test_paused_answer_ends_after_some_tries() -> None:
 
 EMPTY = {
     "no blocks": assistant(),
-    "empty text": Message("assistant", say("x").message.blocks[:0]),
-    "blank text": Message("assistant", (say(" x").message.blocks[0].__class__(" \n"),)),
-    "two blank texts": Message("assistant", (say("x").message.blocks[0].__class__(""),) * 2),
+    "empty text": assistant(Text("")),
+    "blank text": assistant(Text(" \n")),
+    "two blank texts": assistant(Text(""), Text("\t")),
 }
 
 
@@ -136,13 +136,13 @@ async def test_second_empty_answer_ends_the_run_with_nothing_to_deliver() -> Non
 
 
 async def test_calls_without_text_store_no_text_block() -> None:
-    blank = call(ToolCall("c1", "read_file", {}))
-    message = Message("assistant", (blank.message.blocks[0], say("x").message.blocks[0]))
+    message = assistant(Text(" "), ToolCall("c1", "read_file", {}))
     room = LoopRoom([reply(message, StopCause.TOOL_USE), say("done")], tools=TOOLS)
 
     await room.run()
 
-    assert find_faults((user("hi"), *room.records.stored, *room.model.steps[1].messages[2:])) == []
+    assert [type(block) for block in room.records.stored[0].blocks] == [ToolCall]
+    assert find_faults(room.model.steps[1].messages) == []
 
 
 async def test_next_turn_is_accepted_after_an_empty_one() -> None:

@@ -119,7 +119,8 @@ async def test_same_error_ends_the_turn_as_repeated_errors() -> None:
 
 
 async def test_different_calls_that_all_fail_end_the_turn() -> None:
-    room = await run_for_ever({}, *[("broken", {"n": n}) for n in range(50)])
+    proposals: list[tuple[str, JsonObject]] = [("broken", {"n": n}) for n in range(50)]
+    room = await run_for_ever({}, *proposals)
 
     end = await room.run()
 

@@ -142,6 +142,7 @@ async def test_loop_ends_by_time_when_the_provider_used_it_up() -> None:
 async def test_loop_does_not_wait_for_a_provider_beyond_the_time() -> None:
     async def hang(step):
         await asyncio.Event().wait()
+        return say("never")
 
     room = LoopRoom([hang])
 

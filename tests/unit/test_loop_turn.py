@@ -13,7 +13,7 @@ from fakes.scripted_model import call, say
 from geode.errors import StaleEpochError, StorageFullError
 from geode.loop.limits import LoopLimits
 from geode.loop.state import LoopState, TurnStart, continue_turn
-from geode.messages import StopCause, TerminationReason, ToolCall, Usage
+from geode.messages import JsonObject, StopCause, TerminationReason, ToolCall, Usage
 
 R = TerminationReason
 
@@ -147,7 +147,7 @@ async def test_loop_keeps_a_note_about_a_failure_for_the_next_turn() -> None:
 
 
 async def test_loop_refuses_calls_beyond_the_number_of_one_answer() -> None:
-    calls = [("look", {"n": n}) for n in range(6)]
+    calls: list[tuple[str, JsonObject]] = [("look", {"n": n}) for n in range(6)]
     room = LoopRoom(
         [call(*calls), say("done")],
         tools={"look": lambda c, a: "seen"},
@@ -294,3 +294,14 @@ async def test_loop_marks_a_whole_answer_by_its_round_kind_not_by_its_words() ->
     end = await room.run()
 
     assert end.reason is R.NATURAL
+
+
+async def test_loop_ignores_a_view_pointer_that_belongs_to_another_chapter() -> None:
+    room = LoopRoom([say("fresh")])
+    state = LoopState(context_start=40, summary="old things", observed_tokens=900_000)
+
+    end = await room.run(TurnStart((user("hello"),), state))
+
+    assert end.text == "fresh"
+    assert room.model.steps[0].messages == (user("hello"),)
+    assert (end.state.context_start, end.state.summary) == (0, "")

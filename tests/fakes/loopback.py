@@ -107,13 +107,18 @@ class LoopbackChannel:
 
     async def edit(self, place: Place, message_id: str, part: Part) -> None:
         await asyncio.sleep(0)
-        self._take_fault()
+        fault = self._take_fault()
+        if fault == "unsent":
+            raise SendUnknownError("cut before it arrived")
         for post in self._platform.posted:
             if post.id == message_id:
                 post.edits.append(post.text)
                 post.text = self._text(part)
-                return
-        raise SendRefusedError("message_not_found")
+                break
+        else:
+            raise SendRefusedError("message_not_found")
+        if fault == "dropped":
+            raise SendUnknownError("cut after it arrived")
 
     async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
         await asyncio.sleep(0)

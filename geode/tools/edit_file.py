@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from functools import partial
 
-from geode.errors import FileRefusedError, ToolError
+from geode.errors import FileRefusedError, PathRefusedError, ToolError
 from geode.messages import (
     Applied,
     DataClass,
@@ -136,7 +136,10 @@ def _edit(
 def _has_happened(
     workspaces: Workspaces, context: ToolContext, path: WorkspacePath, change: tuple[str, str]
 ) -> bool | None:
-    found = workspaces.read_back(context.session_id, path, context.operation_id)
+    try:
+        found = workspaces.read_back(context.session_id, path, context.operation_id)
+    except (PathRefusedError, OSError):
+        return None
     if found is None:
         return False
     if found.writer is not None:

@@ -131,7 +131,7 @@ class Workspaces:
         return raw
 
     def read_back(self, session: SessionId, path: WorkspacePath, operation: str) -> ReadBack | None:
-        """What the file holds now; None when there is no such file.
+        """What the file holds now; None when it is not there, an error when that is not clear.
 
         The operation's unfinished file is taken away first, so that a worker which froze before
         its rename cannot finish the write after this look.
@@ -146,7 +146,7 @@ class Workspaces:
                 with beneath.open_file(folder, name, path.text) as descriptor:
                     content = beneath.read_at(descriptor, 0, self.limits.file_bytes_max + 1)
                     return ReadBack(content, replace.read_mark(descriptor))
-        except (FileRefusedError, PathRefusedError):
+        except FileRefusedError:
             return None
 
     def write_file(

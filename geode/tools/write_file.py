@@ -102,7 +102,10 @@ def _has_happened(
     workspaces: Workspaces, context: ToolContext, path: WorkspacePath, content: bytes
 ) -> bool | None:
     """Nothing else writes a file with an open receipt, so other content says it did not."""
-    found = workspaces.read_back(context.session_id, path, context.operation_id)
+    try:
+        found = workspaces.read_back(context.session_id, path, context.operation_id)
+    except (PathRefusedError, OSError):
+        return None
     if found is None:
         return False
     if found.writer is not None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -47,15 +46,14 @@ class Web:
 
 
 @asynccontextmanager
-async def serve_web(answer: Answer) -> AsyncIterator[Web]:
+async def serve_web(answer: Answer) -> AsyncGenerator[Web]:
     """A server that gives every request to `answer`; stopped at the end, open answers cut."""
     site = Web(port=0)
     runner = web.ServerRunner(web.Server(partial(_record, site, answer)), shutdown_timeout=0.1)
     await runner.setup()
     listener = web.TCPSite(runner, "127.0.0.1", 0)
     await listener.start()
-    assert isinstance(listener._server, asyncio.Server)
-    site.port = listener._server.sockets[0].getsockname()[1]
+    site.port = runner.addresses[0][1]
     try:
         yield site
     finally:

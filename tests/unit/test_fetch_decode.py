@@ -30,6 +30,7 @@ def raw_deflate(body: bytes) -> bytes:
         ("deflate", zlib.compress(BODY), BODY),
         ("deflate", raw_deflate(BODY), BODY),
     ],
+    ids=["none", "identity", "gzip", "x-gzip", "members", "padding", "zlib", "raw"],
 )
 @pytest.mark.parametrize("step", [1_000_000, 7])
 def test_decoder_gives_the_plain_bytes(encoding: str, sent: bytes, body: bytes, step: int):

@@ -15,7 +15,7 @@ from geode.tools.catalogue import build_catalogue, register
 from geode.tools.web_fetch import FetchGrant
 from geode.tools.workspace import Workspaces
 
-ARGUMENTS = {
+ARGUMENTS: dict[str, tuple[set[str], set[str]]] = {
     "list_files": ({"path"}, set()),
     "read_file": ({"path"}, {"offset", "limit"}),
     "grep_files": ({"pattern"}, {"path"}),

@@ -68,6 +68,9 @@ async def test_write_file_reconciles_by_what_the_file_holds(spaces: Workspaces, 
     assert await tool.reconcile(context(position=5), arguments) is False
     (folder / "a").write_text("new")
     assert await tool.reconcile(context(position=5), arguments) is True
+    (folder / "a").unlink()
+    (folder / "a").mkdir()
+    assert await tool.reconcile(context(position=5), arguments) is None
     assert await tool.reconcile(context(), arguments_of({"path": "..", "content": ""})) is False
 
 

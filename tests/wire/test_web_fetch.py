@@ -15,7 +15,7 @@ from fakes.tool_room import SaidUrls, context, reason_of, text_of
 from fakes.web import PUBLIC, Web, serve_web
 
 from geode.errors import FetchRefusedError
-from geode.messages import Done, Tool
+from geode.messages import Done, JsonObject, Tool
 from geode.tools import web_fetch
 from geode.tools.fetch.client import FetchRules
 from geode.tools.output import OUTPUT_BYTES_MAX
@@ -116,7 +116,7 @@ async def test_web_fetch_gives_a_page_as_marked_readable_text(site: Web):
 async def test_web_fetch_result_names_urls_that_may_be_fetched_next(site: Web):
     witness = SaidUrls("http://news.example/page/here")
     tool = web_fetch.build(witness, FetchGrant(), fetch_page=site.fetch)
-    following = {"url": "http://news.example/other?x=1&y=2"}
+    following: JsonObject = {"url": "http://news.example/other?x=1&y=2"}
     assert "not named" in reason_of(await tool.handler(context(), following))
 
     ending = await tool.handler(context(), {"url": "http://news.example/page/here"})

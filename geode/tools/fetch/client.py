@@ -146,14 +146,14 @@ async def _pin(hop: WebUrl, resolver: Resolver) -> Pinned:
         raise FetchRefusedError(f"The host {hop.host} has no address.")
     for address in addresses:
         reason = check_ip(address)
-        if reason is None and _is_own(address):
+        if reason is None and is_own_address(address):
             reason = f"{address} is this machine's own address"
         if reason is not None:
             raise FetchRefusedError(f"{hop.host} is not fetched: {reason}.")
     return Pinned(hop.host, hop.port, addresses)
 
 
-def _is_own(address: str) -> bool:
+def is_own_address(address: str) -> bool:
     """Whether this machine answers the address itself; asks the kernel and sends nothing."""
     # A machine set to bind foreign addresses too binds one kept for documentation as well.
     control = "2001:db8::1" if ":" in address else "203.0.113.1"

@@ -23,8 +23,7 @@ _ENVELOPE_BYTES = 6_000
 """Room for the lines around the page's text, its URL included."""
 # Only character sets: Python also knows codecs that transform or take quadratic time.
 _CHARSETS = frozenset(
-    codecs.lookup(name).name
-    for name in (
+    (
         *("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "ascii", "koi8-r", "koi8-u"),
         *(f"iso8859-{number}" for number in (*range(1, 12), *range(13, 17))),
         *(f"cp{number}" for number in (*range(1250, 1259), 437, 850, 866, 874, 932, 949, 950)),

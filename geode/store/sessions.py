@@ -161,7 +161,11 @@ def hand_back(tx: Connection, session_id: SessionId, epoch: int) -> None:
     """End our own lease early, so that the next claim need not wait for it to run out."""
     held = tx.execute(
         update(sessions)
-        .where(sessions.c.id == session_id, sessions.c.epoch == epoch)
+        .where(
+            sessions.c.id == session_id,
+            sessions.c.epoch == epoch,
+            sessions.c.state == SessionState.RUNNING,
+        )
         .values(lease_until_us=0)
         .returning(sessions.c.id)
     ).scalar_one_or_none()

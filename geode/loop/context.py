@@ -9,6 +9,7 @@ from geode.loop.quoting import NOTE_TAG, clip_middle, defuse, is_note
 from geode.loop.tokens import estimate_message, estimate_messages
 from geode.messages import Message, Text
 
+NOTHING_SAID = Message("user", (Text("(no text)"),))
 REQUEST_CHARS_MAX = 8_000
 """Of a request that is repeated in front of a summary; longer ones lose their middle."""
 
@@ -60,7 +61,8 @@ class ConversationContext:
             return
         last = view[-1]
         if message.role == "tool":
-            fits = last.role == "assistant" and answers_exactly(message, last.calls)
+            owed = last.calls if last.role == "assistant" else ()
+            fits = bool(owed) and answers_exactly(message, owed)
         else:
             is_open = last.role == "assistant" and bool(last.calls)
             fits = not is_open and clean_message(message) is message
@@ -74,15 +76,15 @@ class ConversationContext:
         view = self._view
         if view is None or (view[-1].role == "assistant" and view[-1].calls):
             view = self._view = self._build()
+        if not view or view[0].role != "user":
+            # A conversation begins with a person, also when nothing of them is left to show.
+            self._view = None
+            return (NOTHING_SAID, *view)
         return tuple(view)
 
     def _build(self) -> list[Message]:
         preface = self.write_preface(self._start, self._summary)
-        view = [preface, *pair_messages(self.tail)] if preface else pair_messages(self.tail)
-        if not view or view[0].role != "user":
-            # A conversation begins with a person, also when nothing of them is left to show.
-            view.insert(0, Message("user", (Text("(no text)"),)))
-        return view
+        return [preface, *pair_messages(self.tail)] if preface else pair_messages(self.tail)
 
     def write_preface(self, start: int, summary: str) -> Message | None:
         """The message that stands for everything before `start`; None when that is nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakes.loop_fakes import find_faults
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from geode.loop.compaction import choose_cut
@@ -58,6 +58,8 @@ def test_any_cut_gives_a_valid_view(
 
 
 @given(HISTORIES)
+@example([Message("assistant", (Text("hi"),)), Message("tool", ())])
+@example([Message("user", (Text(""),)), Message("user", (Text("hi"),))])
 def test_appending_one_by_one_equals_loading_at_once(history: list[Message]) -> None:
     grown = ConversationContext(())
     for message in history:

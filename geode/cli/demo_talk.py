@@ -1,0 +1,62 @@
+"""`geode demo --stay`: lines typed here are posted in the thread; the view shows the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+
+from geode.cli.demo_view import Screen, ThreadView
+from geode.cli.demo_world import DaemonProcess, LocalSlack
+
+LINE_BYTES_MAX = 4000
+LINES_MAX = 100
+
+
+async def talk(screen: Screen, slack: LocalSlack, daemon: DaemonProcess, view: ThreadView) -> None:
+    """Post what is typed until the input ends (at a terminal) or the demo is stopped."""
+    screen.title("It stays. Type a line to post it in the thread as ana; Ctrl-C ends everything.")
+    screen.say("  To post from another terminal:")
+    mention = f"<@{slack.bot_user}>"
+    screen.say(f'    curl -d \'{{"text": "{mention} list the files"}}\' {slack.control_url}/say')
+    screen.say("  To look at the daemon:")
+    screen.say(f"    GEODE_HOME={daemon.home} geode status")
+    screen.say(f"  Its log: {daemon.log}")
+    screen.say()
+    lines: asyncio.Queue[str | None] = asyncio.Queue(LINES_MAX)
+    _read_lines(lines)
+    while (line := await lines.get()) is not None:
+        if line.strip():
+            await slack.say("ana", line.strip(), view.thread_ts)
+    if not sys.stdin.isatty():
+        await asyncio.Event().wait()
+
+
+def _read_lines(lines: asyncio.Queue[str | None]) -> None:
+    """Fill the queue from standard input on a thread that the process need not wait for."""
+    loop = asyncio.get_running_loop()
+
+    def put(line: str | None) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+        except RuntimeError:
+            return  # the demo has ended already
+
+    def read() -> None:
+        rest = b""
+        while chunk := _read_chunk():
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                put(line.decode("utf-8", "replace"))
+            rest = rest[-LINE_BYTES_MAX:]
+        put(None)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+
+
+def _read_chunk() -> bytes:
+    try:
+        return os.read(0, LINE_BYTES_MAX)
+    except OSError:
+        return b""

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from aiohttp import web
 
-from channels.rehearsal.faults import Faults, fault_from_json
-from channels.rehearsal.slack_announce import Announcer, MentionOrder
-from channels.rehearsal.slack_api import Method, WebApi
 from channels.rehearsal.slack_control import Control
-from channels.rehearsal.slack_methods import WriteMethods, web_api_methods
-from channels.rehearsal.slack_reads import ReadMethods
-from channels.rehearsal.slack_refusal import SlackRefusalError
-from channels.rehearsal.slack_socket import Envelope, SocketHub
-from channels.rehearsal.slack_state import APP_TOKEN, BOT_TOKEN, Posted, Workspace
-from geode.messages import JsonObject, JsonValue
-
-POLL_S = 0.01
+from channels.rehearsal.slack_core import SlackCore
 
 
-class RehearsalSlack:
+class RehearsalSlack(SlackCore):
     """A Slack on 127.0.0.1: an async context manager for tests, a process of its own for others."""
 
-    def __init__(self, *, port: int = 0, ack_deadline_s: float = 3.0, team_id: str = "") -> None:
-        self._port = port
-        self.bot_token, self.app_token = BOT_TOKEN, APP_TOKEN
-        self.faults = Faults()
-        self.workspace = Workspace(team_id=team_id or "T0REHEARSAL")
-        self.hub = SocketHub(
-            self.faults, ack_deadline_s=ack_deadline_s, app_id=self.workspace.app_id
-        )
-        self.announcer = Announcer(self.workspace, self.hub)
-        self.writes = WriteMethods(self.workspace, self.announcer)
-        open_socket = Method(self._open_socket, kind="xapp-")
-        reads = ReadMethods(self.workspace)
-        self.api = WebApi(self.faults, web_api_methods(reads, self.writes, open_socket))
+    def __init__(
+        self, *, port: int = 0, ack_deadline_s: float = 3.0, team_id: str = "T0REHEARSAL"
+    ) -> None:
+        super().__init__(port=port, ack_deadline_s=ack_deadline_s, team_id=team_id)
         self._runner: web.AppRunner | None = None
 
     @property
@@ -55,12 +34,6 @@ class RehearsalSlack:
     def control_url(self) -> str:
         """The address of the control interface."""
         return f"{self.origin}/control"
-
-    async def _open_socket(self, call: JsonObject) -> JsonObject:
-        ticket = self.hub.issue_ticket()
-        return {
-            "url": f"ws://127.0.0.1:{self._port}/link?ticket={ticket}&app_id={self.workspace.app_id}"
-        }
 
     async def start(self) -> None:
         """Listen on loopback; a port of 0 takes a free one."""
@@ -91,89 +64,3 @@ class RehearsalSlack:
         trace: TracebackType | None,
     ) -> None:
         await self.stop()
-
-    async def say(
-        self,
-        text: str,
-        *,
-        user: str = "U0ANA",
-        channel: str = "C0GENERAL",
-        thread_ts: str = "",
-        order: MentionOrder = "AB",
-        gap_s: float = 0.0,
-    ) -> Posted:
-        """A person writes; `text` is Slack's own spelling (`<@UBOT> hi`, `&lt;`).
-
-        An empty `channel` is the person's direct message with the bot.
-        """
-        room = self.workspace.rooms[channel] if channel else self.workspace.direct_room(user)
-        post = self.workspace.add_post(
-            Posted(room.id, self.workspace.next_ts(), user, text, thread_ts=thread_ts)
-        )
-        await self.announcer.posted(post, order=order, gap_s=gap_s)
-        return post
-
-    async def edit(self, channel: str, ts: str, text: str) -> Posted:
-        """A person edits a message of theirs."""
-        post = self._post(channel, ts)
-        at, old = self.workspace.next_ts(), post.text
-        post.edits.append({"ts": at, "text": old})
-        post.text = text
-        await self.announcer.changed(post, old, at)
-        return post
-
-    async def delete(self, channel: str, ts: str) -> None:
-        """A person deletes a message of theirs."""
-        post = self._post(channel, ts)
-        post.is_deleted = True
-        await self.announcer.deleted(post)
-
-    async def unfurl(self, channel: str, ts: str) -> None:
-        """Slack adds a link preview to a message."""
-        await self.announcer.unfurled(self._post(channel, ts))
-
-    async def send_event(self, event: JsonObject) -> Envelope:
-        """Deliver any event as it is, for shapes that nothing else produces."""
-        return await self.announcer.event(event)
-
-    def _post(self, channel: str, ts: str) -> Posted:
-        post = self.workspace.find_post(channel, ts)
-        if post is None:
-            raise SlackRefusalError("message_not_found")
-        return post
-
-    def fault(self, kind: str, **fields: JsonValue) -> None:
-        """Put a fault in force; the fields are those of `Fault`."""
-        self.faults.set(fault_from_json({"kind": kind, **fields}))
-
-    def bot_posts(self, channel: str = "C0GENERAL", thread_ts: str | None = None) -> list[Posted]:
-        """What the bot said in a channel or thread and did not take back, oldest first."""
-        return [
-            post
-            for post in self.workspace.posts.get(channel, [])
-            if post.bot_id
-            and not post.is_deleted
-            and (thread_ts is None or post.thread_ts == thread_ts)
-        ]
-
-    def counters(self) -> JsonObject:
-        """Everything counted: calls, refusals, sockets, acknowledgements, faults used."""
-        return {
-            "calls": dict(self.api.calls),
-            "refused": dict(self.api.refused),
-            "socket": dict(self.hub.counters),
-            "faults_taken": dict(self.faults.taken),
-            "connections_now": len(self.hub.connections),
-            "unacked": sum(not envelope.is_acked for envelope in self.hub.envelopes),
-            "text_over_advice": self.writes.advised_against,
-        }
-
-    async def wait_for(self, is_so: Callable[[], object], timeout_s: float = 10.0) -> None:
-        """Wait until something is observable; raises `TimeoutError` with the counters."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not is_so():  # noqa: ASYNC110 - any observable state, not one event
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError as error:
-            seen = f"not within {timeout_s:g} s; counters: {self.counters()}"
-            raise TimeoutError(seen) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import orjson
 from aiohttp import web
@@ -11,12 +11,10 @@ from aiohttp import web
 from channels.fields import int_of, object_of, text_of, to_object
 from channels.rehearsal.faults import fault_from_json
 from channels.rehearsal.slack_announce import MentionOrder
+from channels.rehearsal.slack_core import SlackCore
 from channels.rehearsal.slack_refusal import SlackRefusalError
 from channels.rehearsal.slack_state import Posted, Room, Workspace
 from geode.messages import JsonObject, JsonValue
-
-if TYPE_CHECKING:
-    from channels.rehearsal.slack import RehearsalSlack
 
 Verb = Callable[[JsonObject], Awaitable[JsonObject]]
 
@@ -24,7 +22,7 @@ Verb = Callable[[JsonObject], Awaitable[JsonObject]]
 class Control:
     """`POST /control/<verb>` with one JSON object in and one out."""
 
-    def __init__(self, slack: RehearsalSlack) -> None:
+    def __init__(self, slack: SlackCore) -> None:
         self._slack = slack
         self._verbs: dict[str, Verb] = {
             "say": self._say,

@@ -197,13 +197,8 @@ class SlackChannel:
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
         """Put the eyes on a person's message or take them away; both are repeatable."""
-        fields: JsonObject = {
-            "channel": place.thread.channel,
-            "timestamp": message_id,
-            "name": REACTION,
-        }
         try:
-            await self._web.write("reactions.add" if is_on else "reactions.remove", fields)
+            await self._web.mark(place.thread.channel, message_id, REACTION, is_on=is_on)
         except PlatformRefusedError as error:
             if error.code not in ("already_reacted", "no_reaction"):
                 raise

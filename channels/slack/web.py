@@ -1,7 +1,7 @@
 """The Web API client of the channel: one HTTP session, no retry that could double a message."""
 
 # The SDK's calls take and give dicts without types; they are read through channels.fields.
-# pyright: reportUnknownMemberType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -54,9 +54,17 @@ class SlackWeb:
         call = self._ready().api_call(method, json=dict(fields))
         return await call_slack(call, timeout_s=self._timeout_s, is_write=True)
 
+    async def mark(self, channel: str, ts: str, name: str, *, is_on: bool) -> None:
+        """Put a reaction of ours on a message, or take it away."""
+        client = self._ready()
+        change = client.reactions_add if is_on else client.reactions_remove
+        call = change(channel=channel, timestamp=ts, name=name)
+        await call_slack(call, timeout_s=self._timeout_s, is_write=True)
+
     async def identify(self) -> BotIdentity:
         """Who the bot token makes us."""
-        answer = await self.read("auth.test")
+        call = self._ready().auth_test()
+        answer = await call_slack(call, timeout_s=self._timeout_s, is_write=False)
         return BotIdentity(
             user_id=text_of(answer, "user_id"),
             bot_id=text_of(answer, "bot_id"),

@@ -17,9 +17,9 @@ from geode.messages import OutboundBody, Part, Place, Thread
 from geode.ports import ChannelContext, NoFailpoints, SystemClock
 
 QUICK = SocketTimes(
-    connect_s=1.0,
-    hello_s=0.3,
-    ping_s=0.4,
+    connect_s=2.0,
+    hello_s=0.5,
+    ping_s=3.0,
     quiet_s=60.0,
     check_s=0.02,
     backoff_s_min=0.05,
@@ -78,7 +78,7 @@ def place(root_ts: str, channel: str = "C0GENERAL", reply_to: str = "") -> Place
 
 
 def make_channel(
-    slack: RehearsalSlack, times: SocketTimes = QUICK, *, api_url: str = "", call_s: float = 1.0
+    slack: RehearsalSlack, times: SocketTimes = QUICK, *, api_url: str = "", call_s: float = 3.0
 ) -> SlackChannel:
     """A channel configured for that Slack and not connected yet."""
     context = ChannelContext(
@@ -105,11 +105,11 @@ async def running(channel: SlackChannel, intake: MemoryIntake) -> AsyncIterator[
 
 @asynccontextmanager
 async def slack_world(
-    times: SocketTimes = QUICK, *, ack_deadline_s: float = 0.5
+    times: SocketTimes = QUICK, *, ack_deadline_s: float = 0.5, call_s: float = 3.0
 ) -> AsyncIterator[SlackWorld]:
     """A connected channel."""
     async with RehearsalSlack(ack_deadline_s=ack_deadline_s) as slack:
-        world = SlackWorld(slack, make_channel(slack, times))
+        world = SlackWorld(slack, make_channel(slack, times, call_s=call_s))
         async with running(world.channel, world.intake):
             await world.wait_state("up")
             yield world

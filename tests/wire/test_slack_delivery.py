@@ -88,9 +88,9 @@ async def test_post_that_never_arrived_is_unknown_and_certainly_not_found() -> N
 
 
 async def test_slow_answer_is_unknown_after_the_channels_own_time_out() -> None:
-    async with slack_world() as world:
+    async with slack_world(call_s=0.5) as world:
         where = await world.ask()
-        world.slack.fault("slow_response", method="chat.postMessage", delay_s=1.5)
+        world.slack.fault("slow_response", method="chat.postMessage", delay_s=1.0)
 
         with pytest.raises(SendUnknownError):
             await world.channel.send(where, world.part("late"), "row1:0")

@@ -1,5 +1,6 @@
 """The socket under a real client: outages, refused upgrades, deaf sockets, fresh addresses."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -120,7 +121,7 @@ async def test_refused_upgrade_never_reuses_the_burnt_address() -> None:
 
 
 async def test_frozen_socket_is_noticed_by_its_unanswered_pings() -> None:
-    async with slack_world() as world:
+    async with slack_world(replace(QUICK, ping_s=0.4)) as world:
         world.slack.hub.freeze_all()
 
         await world.wait_for(lambda: world.socket("connections") == 2)
@@ -141,10 +142,13 @@ async def test_deaf_socket_is_replaced_and_its_event_arrives_once() -> None:
 
 
 async def test_lively_socket_is_not_replaced() -> None:
-    async with slack_world(replace(QUICK, quiet_s=0.6)) as world:
-        for number in range(8):
-            await world.slack.say(f"message {number}")
-            await world.wait_for(lambda number=number: len(world.intake.stored) > number)
+    async with slack_world(replace(QUICK, quiet_s=1.2)) as world:
+        ends_at = time.monotonic() + 1.8
+        while time.monotonic() < ends_at:
+            said = await world.slack.say("still talking")
+            await world.wait_for(
+                lambda ts=said.ts: any(m.message_id == ts for m in world.intake.stored[-1:])
+            )
 
         assert world.socket("connections") == 1
 

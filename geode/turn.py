@@ -113,12 +113,25 @@ class TurnRunner:
 
     async def _claim(self, session_id: SessionId) -> Claim | None:
         while True:
-            claimed = await self._store.write(
-                "claim", lambda tx: claim_session(tx, session_id, self._terms())
+            claiming = asyncio.ensure_future(
+                self._store.write("claim", lambda tx: claim_session(tx, session_id, self._terms()))
             )
+            try:
+                claimed = await asyncio.shield(claiming)
+            except asyncio.CancelledError:
+                await self._undo_claim(claiming)
+                raise
             if not isinstance(claimed, EarlierDue):
                 return claimed
             await self._read_earlier(claimed)
+
+    async def _undo_claim(self, claiming: asyncio.Future[Claim | EarlierDue | None]) -> None:
+        """Hand back what a claim under way still takes after its task was cancelled."""
+        await asyncio.wait((claiming,), timeout=HAND_BACK_TIMEOUT_S)
+        if claiming.done() and claiming.exception() is None:
+            claimed = claiming.result()
+            if isinstance(claimed, Claim):
+                await self._hand_back(claimed)
 
     def _terms(self) -> ClaimTerms:
         return ClaimTerms(
@@ -139,8 +152,9 @@ class TurnRunner:
             quotes = ()
 
         def unit(tx: Tx) -> None:
-            inbox.add_quotes(tx, due.session_id, quotes, self._clock.now_us())
-            sessions.set_earlier_read(tx, due.session_id)
+            # No lease is held yet: another worker may have read them meanwhile.
+            if sessions.set_earlier_read(tx, due.session_id):
+                inbox.add_quotes(tx, due.session_id, quotes, self._clock.now_us())
 
         await self._store.write("earlier", unit)
 

@@ -138,9 +138,15 @@ def read_session(tx: Connection, session_id: SessionId) -> Row[Any] | None:
     ).one_or_none()
 
 
-def set_earlier_read(tx: Connection, session_id: SessionId) -> None:
-    """The earlier messages of the thread are stored; they are not read again."""
-    tx.execute(update(sessions).where(sessions.c.id == session_id).values(earlier_before=""))
+def set_earlier_read(tx: Connection, session_id: SessionId) -> bool:
+    """Note that the thread's earlier messages are read; False when they were before."""
+    noted = tx.execute(
+        update(sessions)
+        .where(sessions.c.id == session_id, sessions.c.earlier_before != "")
+        .values(earlier_before="")
+        .returning(sessions.c.id)
+    ).scalar_one_or_none()
+    return noted is not None
 
 
 def has_session(tx: Connection, thread: Thread) -> bool:

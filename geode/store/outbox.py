@@ -270,8 +270,8 @@ def find_progress(tx: Connection, turn_id: str) -> tuple[str, int]:
 def find_live_progress(
     tx: Connection, session_id: SessionId, turn_id: str
 ) -> tuple[Place, str] | None:
-    """Where a turn's progress message stands, while nothing else waits to be delivered there."""
-    if read_head(tx, session_id) is not None:
+    """Where a turn's progress message stands; None once its answer, or anything else, goes out."""
+    if read_head(tx, session_id) is not None or is_answered(tx, turn_id):
         return None
     message_id, _ = find_progress(tx, turn_id)
     if not message_id:

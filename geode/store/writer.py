@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -51,6 +52,8 @@ class Writer:
         """COMMITs so far; the benchmark and tests read it."""
         self.units = 0
         """Units answered with success so far."""
+        self.units_by_label: Counter[str] = Counter()
+        """The same by what they were for."""
 
     def start(self) -> None:
         """Start the thread; the connection is opened on it."""
@@ -126,7 +129,9 @@ class Writer:
             _abandon(connection)
             raise
         self.commits += 1
-        self.units += sum(unit.error is None for unit in group)
+        stored = [unit.label for unit in group if unit.error is None]
+        self.units += len(stored)
+        self.units_by_label.update(stored)
         self._hit("after", group)
 
     def _hit(self, moment: str, group: list[_Unit]) -> None:

@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from geode.cli.offline import answer_offline
 from geode.errors import DaemonAbsentError, StateLockedError
 from geode.serve.client import ask_daemon
 from geode.settings_load import find_state_folder
@@ -24,7 +23,8 @@ def ask(verb: str, arguments: dict[str, Any], config: Path | None) -> Any:
         try:
             return ask_daemon(folder, verb, arguments)
         except DaemonAbsentError:
-            pass
+            from geode.cli.offline import answer_offline  # noqa: PLC0415 - the store is heavy
+
         try:
             return asyncio.run(answer_offline(verb, arguments, config))
         except StateLockedError:

@@ -47,8 +47,8 @@ async def _playing(folder: Path, *options: str) -> AsyncGenerator[Playing]:
         "demo",
         "--fast",
         *options,
-        # The operator's own settings must not matter to a demonstration.
         env=command_environ(
+            # The last one is the operator's own setting, which must not matter to a demonstration.
             {"HOME": str(folder), "TMPDIR": str(folder), "GEODE_LIMITS__STEPS_MAX": "x"}
         ),
         cwd=folder,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 CELL_CHARS_MAX = 72
+LAST_CHARS_MAX = 160
 
 
 def show_text(value: object, chars_max: int = CELL_CHARS_MAX) -> str:
@@ -22,8 +23,10 @@ def show_time(at_us: object) -> str:
 
 
 def render_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns as wide as their widest cell, under headings; the last column is not padded."""
-    cells = [list(headings), *([show_text(cell) for cell in row] for row in rows)]
+    """Columns as wide as their widest cell, under headings; the last column may be longest."""
+    cells = [list(headings)]
+    for *row, last in rows:
+        cells.append([*(show_text(cell) for cell in row), show_text(last, LAST_CHARS_MAX)])
     widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

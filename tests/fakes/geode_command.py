@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 GEODE = Path(sys.executable).with_name("geode")
-ANSWER_S = 15.0
+ANSWER_S = 30.0
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,42 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import orjson
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import Block, JsonObject, Message, SessionId, Text, ToolCall, ToolResult, TurnId
+from geode.store.statements import Statement
 from geode.store.tables import checkpoints, messages, sessions
+
+_MOVE_HEAD = Statement(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(next_position=sessions.c.next_position + bindparam("added"))
+    .returning(sessions.c.next_position, sessions.c.chapter)
+)
+_APPEND = Statement(
+    insert(messages),
+    ("session_id", "position", "turn_id", "chapter", "role", "body", "provider", "opaque"),
+)
+_LOAD = Statement(
+    select(messages.c.role, messages.c.body, messages.c.provider, messages.c.opaque)
+    .where(messages.c.session_id == bindparam("session"), messages.c.chapter == bindparam("part"))
+    .order_by(messages.c.position)
+)
+_CHECKPOINT_COLUMNS = ("session_id", "turn_id", "state", "batch", "epoch", "updated_at_us")
+_MADE = upsert(checkpoints)
+_SAVE = Statement(
+    _MADE.on_conflict_do_update(
+        index_elements=["session_id"],
+        set_={name: _MADE.excluded[name] for name in _CHECKPOINT_COLUMNS[1:]},
+    ),
+    _CHECKPOINT_COLUMNS,
+)
+_CHECKPOINT = Statement(
+    select(checkpoints.c.turn_id, checkpoints.c.state, checkpoints.c.batch).where(
+        checkpoints.c.session_id == bindparam("session")
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +105,10 @@ def append_messages(
     """Append messages behind the session's last one, in the caller's transaction."""
     if not added:
         return
-    head = tx.execute(
-        update(sessions)
-        .where(sessions.c.id == session_id)
-        .values(next_position=sessions.c.next_position + len(added))
-        .returning(sessions.c.next_position, sessions.c.chapter)
-    ).one()
+    head = _MOVE_HEAD.first(tx, {"session": session_id, "added": len(added)})
     first = head.next_position - len(added)
-    tx.execute(
-        insert(messages),
+    _APPEND.run_many(
+        tx,
         [
             {
                 "session_id": session_id,
@@ -101,11 +127,7 @@ def append_messages(
 
 def load_messages(tx: Connection, session_id: SessionId, chapter: int) -> tuple[Message, ...]:
     """The chapter's messages in order."""
-    rows = tx.execute(
-        select(messages.c.role, messages.c.body, messages.c.provider, messages.c.opaque)
-        .where(messages.c.session_id == session_id, messages.c.chapter == chapter)
-        .order_by(messages.c.position)
-    )
+    rows = _LOAD.rows(tx, {"session": session_id, "part": chapter})
     return tuple(body_to_message(*row) for row in rows)
 
 
@@ -114,26 +136,19 @@ def save_checkpoint(
 ) -> None:
     """Replace the session's checkpoint row."""
     values = {
+        "session_id": session_id,
         "turn_id": checkpoint.turn_id,
         "state": orjson.dumps(checkpoint.state).decode(),
         "batch": orjson.dumps(checkpoint.batch).decode() if checkpoint.batch else "",
         "epoch": epoch,
         "updated_at_us": now_us,
     }
-    tx.execute(
-        upsert(checkpoints)
-        .values(session_id=session_id, **values)
-        .on_conflict_do_update(index_elements=["session_id"], set_=values)
-    )
+    _SAVE.run(tx, values)
 
 
 def load_checkpoint(tx: Connection, session_id: SessionId) -> Checkpoint | None:
     """The session's checkpoint; None before its first turn."""
-    row = tx.execute(
-        select(checkpoints.c.turn_id, checkpoints.c.state, checkpoints.c.batch).where(
-            checkpoints.c.session_id == session_id
-        )
-    ).one_or_none()
+    row = _CHECKPOINT.first(tx, {"session": session_id})
     if row is None:
         return None
     batch = orjson.loads(row.batch) if row.batch else None

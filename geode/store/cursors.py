@@ -11,29 +11,35 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import Thread
 from geode.ports import CatchUpRoot, CatchUpThread
+from geode.store.statements import Statement
 from geode.store.tables import cursors, sessions, threads
+
+_PLACE = ("platform", "workspace", "channel", "thread")
+_MADE = upsert(cursors)
+_ADVANCE = Statement(
+    _MADE.on_conflict_do_update(
+        index_elements=_PLACE,
+        set_={"order_key": _MADE.excluded.order_key, "message_id": _MADE.excluded.message_id},
+        where=cursors.c.order_key < _MADE.excluded.order_key,
+    ),
+    (*_PLACE, "order_key", "message_id", "floor_key", "floor_id", "at_us"),
+)
 
 
 def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: str) -> None:
     """Move a place's head forward to the message, never back; a new place begins with it."""
-    made = upsert(cursors).values(
-        platform=thread.platform,
-        workspace=thread.workspace,
-        channel=thread.channel,
-        thread=thread.thread,
-        order_key=order_key,
-        message_id=message_id,
-        floor_key=order_key,
-        floor_id=message_id,
-        at_us=0,
-    )
-    tx.execute(
-        made.on_conflict_do_update(
-            index_elements=["platform", "workspace", "channel", "thread"],
-            set_={"order_key": order_key, "message_id": message_id},
-            where=cursors.c.order_key < order_key,
-        )
-    )
+    row = {
+        "platform": thread.platform,
+        "workspace": thread.workspace,
+        "channel": thread.channel,
+        "thread": thread.thread,
+        "order_key": order_key,
+        "message_id": message_id,
+        "floor_key": order_key,
+        "floor_id": message_id,
+        "at_us": 0,
+    }
+    _ADVANCE.run(tx, row)
 
 
 def begin_cursor(tx: Connection, place: Thread, now_us: int) -> None:

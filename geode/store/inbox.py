@@ -5,11 +5,71 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, case, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import InboundMessage, QuotedMessage, SessionId, TurnId
+from geode.store.statements import Statement
 from geode.store.tables import dedupe, inbox
+
+_REMEMBER = Statement(
+    upsert(dedupe).on_conflict_do_nothing().returning(dedupe.c.key),
+    ("platform", "key", "outcome", "at_us"),
+)
+_ADD = Statement(
+    insert(inbox).returning(inbox.c.id),
+    (
+        "session_id",
+        "message_id",
+        "order_key",
+        "sender_id",
+        "sender_name",
+        "text",
+        "kind",
+        "state",
+        "reply_to",
+        "received_at_us",
+    ),
+)
+_COUNT = Statement(
+    select(
+        func.count(case((inbox.c.session_id == bindparam("session"), 1))).label("own"),
+        func.count().label("total"),
+    ).where(inbox.c.state == "queued", inbox.c.kind == "message")
+)
+_WAITING = Statement(
+    select(
+        inbox.c.id,
+        inbox.c.message_id,
+        inbox.c.sender_id,
+        inbox.c.sender_name,
+        inbox.c.text,
+        inbox.c.kind,
+        inbox.c.reply_to,
+    )
+    .where(inbox.c.session_id == bindparam("session"), inbox.c.state == "queued")
+    .order_by(inbox.c.order_key, inbox.c.id)
+)
+_TAKE = Statement(
+    update(inbox)
+    .where(inbox.c.id == bindparam("row"))
+    .values(state="taken", turn_id=bindparam("turn"))
+)
+_HAS_QUEUED = Statement(
+    select(inbox.c.id)
+    .where(
+        inbox.c.session_id == bindparam("session"),
+        inbox.c.state == "queued",
+        inbox.c.kind == "message",
+    )
+    .limit(1)
+)
+_FINISH = Statement(update(inbox).where(inbox.c.turn_id == bindparam("turn")).values(state="done"))
+_OF_TURN = Statement(
+    select(inbox.c.message_id).where(
+        inbox.c.turn_id == bindparam("turn"), inbox.c.kind == "message"
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +88,8 @@ class InboxRow:
 
 def remember_event(tx: Connection, platform: str, key: str, outcome: str, now_us: int) -> bool:
     """Record a dedupe key; False when it was known before and nothing may be done again."""
-    made = tx.execute(
-        upsert(dedupe)
-        .values(platform=platform, key=key, outcome=outcome, at_us=now_us)
-        .on_conflict_do_nothing()
-        .returning(dedupe.c.key)
-    ).scalar_one_or_none()
-    return made is not None
+    row = {"platform": platform, "key": key, "outcome": outcome, "at_us": now_us}
+    return _REMEMBER.scalar(tx, row) is not None
 
 
 def forget_events(tx: Connection, before_us: int) -> None:
@@ -52,22 +107,19 @@ def add_message(
     now_us: int,
 ) -> int:
     """Store one message, queued unless said otherwise, and return its row id."""
-    return tx.execute(
-        insert(inbox)
-        .values(
-            session_id=session_id,
-            message_id=message.message_id,
-            order_key=message.order_key,
-            sender_id=message.sender.id,
-            sender_name=message.sender.name,
-            text=message.text,
-            kind=kind,
-            state=state,
-            reply_to=message.reply_to,
-            received_at_us=now_us,
-        )
-        .returning(inbox.c.id)
-    ).scalar_one()
+    row = {
+        "session_id": session_id,
+        "message_id": message.message_id,
+        "order_key": message.order_key,
+        "sender_id": message.sender.id,
+        "sender_name": message.sender.name,
+        "text": message.text,
+        "kind": kind,
+        "state": state,
+        "reply_to": message.reply_to,
+        "received_at_us": now_us,
+    }
+    return _ADD.scalar(tx, row)
 
 
 def add_quotes(
@@ -91,14 +143,8 @@ def add_quotes(
 
 def count_queued(tx: Connection, session_id: SessionId) -> tuple[int, int]:
     """Messages waiting in this session, and in all."""
-    rows = tx.execute(
-        select(inbox.c.session_id == session_id, func.count())
-        .where(inbox.c.state == "queued", inbox.c.kind == "message")
-        .group_by(inbox.c.session_id == session_id)
-    )
-    counts = {bool(mine): count for mine, count in rows}
-    own = counts.get(True, 0)
-    return own, own + counts.get(False, 0)
+    counts = _COUNT.first(tx, {"session": session_id})
+    return counts.own, counts.total
 
 
 def oldest_queued(tx: Connection, session_id: SessionId) -> int:
@@ -134,50 +180,23 @@ def change_queued(tx: Connection, session_id: SessionId, message_id: str, text: 
 
 def take_queued(tx: Connection, session_id: SessionId, turn_id: TurnId) -> list[InboxRow]:
     """Give every queued row to the turn, in the platform's order; empty without a message."""
-    rows = tx.execute(
-        select(
-            inbox.c.id,
-            inbox.c.message_id,
-            inbox.c.sender_id,
-            inbox.c.sender_name,
-            inbox.c.text,
-            inbox.c.kind,
-            inbox.c.reply_to,
-        )
-        .where(inbox.c.session_id == session_id, inbox.c.state == "queued")
-        .order_by(inbox.c.order_key, inbox.c.id)
-    ).all()
-    taken = [InboxRow(*row) for row in rows]
+    taken = [InboxRow(*row) for row in _WAITING.rows(tx, {"session": session_id})]
     if not any(row.kind == "message" for row in taken):
         return []
-    tx.execute(
-        update(inbox)
-        .where(inbox.c.id.in_([row.id for row in taken]))
-        .values(state="taken", turn_id=turn_id)
-    )
+    _TAKE.run_many(tx, [{"row": row.id, "turn": turn_id} for row in taken])
     return taken
 
 
 def has_queued(tx: Connection, session_id: SessionId) -> bool:
     """Whether a message waits for the session's next turn."""
-    found = tx.execute(
-        select(inbox.c.id)
-        .where(
-            inbox.c.session_id == session_id, inbox.c.state == "queued", inbox.c.kind == "message"
-        )
-        .limit(1)
-    ).first()
-    return found is not None
+    return _HAS_QUEUED.scalar(tx, {"session": session_id}) is not None
 
 
 def finish_rows(tx: Connection, turn_id: TurnId) -> None:
     """The turn's messages are answered."""
-    tx.execute(update(inbox).where(inbox.c.turn_id == turn_id).values(state="done"))
+    _FINISH.run(tx, {"turn": turn_id})
 
 
 def list_turn_messages(tx: Connection, turn_id: str) -> list[str]:
     """Platform ids of the messages a turn answers."""
-    rows = tx.execute(
-        select(inbox.c.message_id).where(inbox.c.turn_id == turn_id, inbox.c.kind == "message")
-    )
-    return [row.message_id for row in rows]
+    return [row.message_id for row in _OF_TURN.rows(tx, {"turn": turn_id})]

@@ -6,16 +6,26 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from geode.errors import StaleEpochError
 from geode.messages import SessionId, SessionState
+from geode.store.statements import Statement
 from geode.store.tables import sessions
 
-# Built once: every write of a worker begins with it.
-_HELD_EPOCH = (
+_HELD_EPOCH = Statement(
     select(sessions.c.epoch)
     .where(
         sessions.c.id == bindparam("session_id"),
         sessions.c.state == SessionState.RUNNING.value,
     )
     .with_for_update()
+)
+_RENEW = Statement(
+    update(sessions)
+    .where(
+        sessions.c.id == bindparam("session"),
+        sessions.c.epoch == bindparam("held"),
+        sessions.c.state == SessionState.RUNNING.value,
+    )
+    .values(lease_until_us=bindparam("until_us"))
+    .returning(sessions.c.id)
 )
 
 
@@ -24,7 +34,7 @@ def require_epoch(tx: Connection, session_id: SessionId, epoch: int) -> None:
 
     Raises `StaleEpochError`; call it first in every unit a worker writes.
     """
-    held = tx.execute(_HELD_EPOCH, {"session_id": session_id}).scalar_one_or_none()
+    held = _HELD_EPOCH.scalar(tx, {"session_id": session_id})
     if held != epoch:
         raise StaleEpochError(session_id, epoch)
 
@@ -33,17 +43,8 @@ def renew_leases(tx: Connection, held: dict[SessionId, int], until_us: int) -> s
     """Extend the leases that are still held; the ids returned are the renewed ones."""
     renewed: set[SessionId] = set()
     for session_id, epoch in held.items():
-        row = tx.execute(
-            update(sessions)
-            .where(
-                sessions.c.id == session_id,
-                sessions.c.epoch == epoch,
-                sessions.c.state == SessionState.RUNNING,
-            )
-            .values(lease_until_us=until_us)
-            .returning(sessions.c.id)
-        ).scalar_one_or_none()
-        if row is not None:
+        values = {"session": session_id, "held": epoch, "until_us": until_us}
+        if _RENEW.scalar(tx, values) is not None:
             renewed.add(session_id)
     return renewed
 

@@ -7,14 +7,109 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.errors import StaleEpochError
 from geode.messages import Part, Place, SessionId, Thread
+from geode.store.statements import Statement
 from geode.store.tables import outbox, outbox_parts, threads
 
 OPEN_STATES = ("queued", "sending")
+
+_IS_OPEN = or_(*(outbox.c.state == state for state in OPEN_STATES))
+_ADD = Statement(
+    upsert(outbox).on_conflict_do_nothing().returning(outbox.c.id),
+    ("session_id", "turn_id", "kind", "episode", "body", "reply_to", "created_at_us"),
+)
+_HEAD = Statement(
+    select(outbox, threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread)
+    .join(threads, threads.c.session_id == outbox.c.session_id)
+    .where(outbox.c.session_id == bindparam("session"), _IS_OPEN)
+    .order_by(outbox.c.id)
+    .limit(1)
+)
+_PARTS = Statement(
+    select(
+        outbox_parts.c.number,
+        outbox_parts.c.payload,
+        outbox_parts.c.plain,
+        outbox_parts.c.state,
+        outbox_parts.c.edits,
+        outbox_parts.c.message_id,
+    )
+    .where(outbox_parts.c.outbox_id == bindparam("row"))
+    .order_by(outbox_parts.c.number)
+)
+_TAKE = Statement(
+    update(threads)
+    .where(
+        threads.c.session_id == bindparam("session"),
+        or_(
+            threads.c.delivery_until_us < bindparam("now_us"),
+            threads.c.delivery_owner == bindparam("owner"),
+        ),
+    )
+    .values(
+        delivery_owner=bindparam("owner"),
+        delivery_until_us=bindparam("until_us"),
+        delivery_epoch=threads.c.delivery_epoch + 1,
+    )
+    .returning(threads.c.delivery_epoch)
+)
+_HELD_EPOCH = Statement(
+    select(threads.c.delivery_epoch)
+    .where(threads.c.session_id == bindparam("session"))
+    .with_for_update()
+)
+_HOLD_ON = Statement(
+    update(threads)
+    .where(threads.c.session_id == bindparam("session"))
+    .values(delivery_until_us=bindparam("until_us"))
+)
+_RELEASE = Statement(
+    update(threads)
+    .where(threads.c.session_id == bindparam("session"))
+    .values(delivery_owner="", delivery_until_us=0)
+)
+_PLAN = Statement(insert(outbox_parts), ("outbox_id", "number", "payload", "plain", "edits"))
+_BEGIN_SENDING = Statement(
+    update(outbox).where(outbox.c.id == bindparam("row")).values(state="sending")
+)
+_PART_CHANGES = {name: outbox_parts.c[name] for name in ("at_us", "edits", "message_id", "error")}
+_SET_PART = Statement(
+    update(outbox_parts)
+    .where(outbox_parts.c.outbox_id == bindparam("row"), outbox_parts.c.number == bindparam("part"))
+    .values(
+        state=bindparam("new_state"),
+        **{
+            name: func.coalesce(bindparam(f"new_{name}", type_=column.type), column)
+            for name, column in _PART_CHANGES.items()
+        },
+    )
+)
+_PART_STATES = Statement(
+    select(outbox_parts.c.state, outbox_parts.c.error).where(
+        outbox_parts.c.outbox_id == bindparam("row")
+    )
+)
+_END = Statement(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row"))
+    .values(state=bindparam("new_state"), reason=bindparam("why"), done_at_us=bindparam("now_us"))
+)
+_ANSWER = Statement(
+    select(outbox.c.id)
+    .where(outbox.c.turn_id == bindparam("turn"), outbox.c.kind == "answer")
+    .limit(1)
+)
+_PROGRESS = Statement(
+    select(outbox_parts.c.message_id, outbox.c.created_at_us)
+    .join(outbox, outbox.c.id == outbox_parts.c.outbox_id)
+    .where(outbox.c.turn_id == bindparam("turn"), outbox.c.kind == "progress")
+    .order_by(outbox_parts.c.number)
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +161,16 @@ class PlannedPart:
 
 def add_outbox(tx: Connection, session_id: SessionId, new: NewOutbox, now_us: int) -> bool:
     """Queue a message; False when its episode was said before."""
-    made = tx.execute(
-        upsert(outbox)
-        .values(
-            session_id=session_id,
-            turn_id=new.turn_id,
-            kind=new.kind,
-            episode=new.episode,
-            body=new.body,
-            reply_to=new.reply_to,
-            created_at_us=now_us,
-        )
-        .on_conflict_do_nothing()
-        .returning(outbox.c.id)
-    ).scalar_one_or_none()
-    return made is not None
+    row = {
+        "session_id": session_id,
+        "turn_id": new.turn_id,
+        "kind": new.kind,
+        "episode": new.episode,
+        "body": new.body,
+        "reply_to": new.reply_to,
+        "created_at_us": now_us,
+    }
+    return _ADD.scalar(tx, row) is not None
 
 
 def find_due(tx: Connection, owner: str, now_us: int, limit: int) -> list[SessionId]:
@@ -101,13 +191,7 @@ def find_due(tx: Connection, owner: str, now_us: int, limit: int) -> list[Sessio
 
 def read_head(tx: Connection, session_id: SessionId) -> OutboxRow | None:
     """The oldest open row of a thread with its parts."""
-    row = tx.execute(
-        select(outbox, threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread)
-        .join(threads, threads.c.session_id == outbox.c.session_id)
-        .where(outbox.c.session_id == session_id, outbox.c.state.in_(OPEN_STATES))
-        .order_by(outbox.c.id)
-        .limit(1)
-    ).one_or_none()
+    row = _HEAD.first(tx, {"session": session_id})
     if row is None:
         return None
     thread = Thread(row.platform, row.workspace, row.channel, row.thread)
@@ -128,11 +212,7 @@ def read_head(tx: Connection, session_id: SessionId) -> OutboxRow | None:
 
 def read_parts(tx: Connection, outbox_id: int) -> tuple[PartRow, ...]:
     """A row's parts in order."""
-    rows = tx.execute(
-        select(outbox_parts)
-        .where(outbox_parts.c.outbox_id == outbox_id)
-        .order_by(outbox_parts.c.number)
-    )
+    rows = _PARTS.rows(tx, {"row": outbox_id})
     return tuple(
         PartRow(
             row.number,
@@ -149,51 +229,30 @@ def take_delivery(
     tx: Connection, session_id: SessionId, *, owner: str, now_us: int, until_us: int
 ) -> int | None:
     """Take the thread's delivery lease; its epoch, or None while another holds it."""
-    return tx.execute(
-        update(threads)
-        .where(
-            threads.c.session_id == session_id,
-            or_(threads.c.delivery_until_us < now_us, threads.c.delivery_owner == owner),
-        )
-        .values(
-            delivery_owner=owner,
-            delivery_until_us=until_us,
-            delivery_epoch=threads.c.delivery_epoch + 1,
-        )
-        .returning(threads.c.delivery_epoch)
-    ).scalar_one_or_none()
+    values = {"session": session_id, "owner": owner, "now_us": now_us, "until_us": until_us}
+    return _TAKE.scalar(tx, values)
 
 
 def require_delivery(
     tx: Connection, session_id: SessionId, epoch: int, until_us: int | None = None
 ) -> None:
     """Pass only while `epoch` holds the thread's delivery; extends it when asked."""
-    held = tx.execute(
-        select(threads.c.delivery_epoch).where(threads.c.session_id == session_id).with_for_update()
-    ).scalar_one_or_none()
+    held = _HELD_EPOCH.scalar(tx, {"session": session_id})
     if held != epoch:
         raise StaleEpochError(session_id, epoch)
     if until_us is not None:
-        tx.execute(
-            update(threads)
-            .where(threads.c.session_id == session_id)
-            .values(delivery_until_us=until_us)
-        )
+        _HOLD_ON.run(tx, {"session": session_id, "until_us": until_us})
 
 
 def release_delivery(tx: Connection, session_id: SessionId) -> None:
     """Give the delivery lease back."""
-    tx.execute(
-        update(threads)
-        .where(threads.c.session_id == session_id)
-        .values(delivery_owner="", delivery_until_us=0)
-    )
+    _RELEASE.run(tx, {"session": session_id})
 
 
 def plan_parts(tx: Connection, outbox_id: int, parts: Sequence[PlannedPart]) -> None:
     """Fix a row's parts before the first of them is sent."""
-    tx.execute(
-        insert(outbox_parts),
+    _PLAN.run_many(
+        tx,
         [
             {
                 "outbox_id": outbox_id,
@@ -205,25 +264,18 @@ def plan_parts(tx: Connection, outbox_id: int, parts: Sequence[PlannedPart]) -> 
             for number, planned in enumerate(parts)
         ],
     )
-    tx.execute(update(outbox).where(outbox.c.id == outbox_id).values(state="sending"))
+    _BEGIN_SENDING.run(tx, {"row": outbox_id})
 
 
 def set_part(tx: Connection, outbox_id: int, number: int, state: str, **values: Any) -> None:
     """Move one part to a receipt's state."""
-    tx.execute(
-        update(outbox_parts)
-        .where(outbox_parts.c.outbox_id == outbox_id, outbox_parts.c.number == number)
-        .values(state=state, **values)
-    )
+    changes = {f"new_{name}": values.get(name) for name in _PART_CHANGES}
+    _SET_PART.run(tx, {"row": outbox_id, "part": number, "new_state": state, **changes})
 
 
 def end_from_parts(tx: Connection, outbox_id: int, now_us: int) -> None:
     """Close a row by its parts: `sent` when any of them is there, else `not_applied`."""
-    rows = tx.execute(
-        select(outbox_parts.c.state, outbox_parts.c.error).where(
-            outbox_parts.c.outbox_id == outbox_id
-        )
-    ).all()
+    rows = _PART_STATES.rows(tx, {"row": outbox_id})
     is_sent = any(row.state in ("committed", "reconciled") for row in rows)
     reason = next((row.error for row in rows if row.error), "")
     end_row(tx, outbox_id, "sent" if is_sent else "not_applied", now_us, reason)
@@ -231,11 +283,7 @@ def end_from_parts(tx: Connection, outbox_id: int, now_us: int) -> None:
 
 def end_row(tx: Connection, outbox_id: int, state: str, now_us: int, reason: str = "") -> None:
     """Close a row as `sent` or `not_applied`."""
-    tx.execute(
-        update(outbox)
-        .where(outbox.c.id == outbox_id)
-        .values(state=state, reason=reason, done_at_us=now_us)
-    )
+    _END.run(tx, {"row": outbox_id, "new_state": state, "why": reason, "now_us": now_us})
 
 
 def postpone_row(tx: Connection, outbox_id: int, due_at_us: int, reason: str) -> None:
@@ -249,21 +297,12 @@ def postpone_row(tx: Connection, outbox_id: int, due_at_us: int, reason: str) ->
 
 def is_answered(tx: Connection, turn_id: str) -> bool:
     """Whether the turn's answer is already in the outbox."""
-    found = tx.execute(
-        select(outbox.c.id).where(outbox.c.turn_id == turn_id, outbox.c.kind == "answer").limit(1)
-    ).first()
-    return found is not None
+    return _ANSWER.scalar(tx, {"turn": turn_id}) is not None
 
 
 def find_progress(tx: Connection, turn_id: str) -> tuple[str, int]:
     """The message id of a turn's progress message ("" when there is none) and its creation time."""
-    row = tx.execute(
-        select(outbox_parts.c.message_id, outbox.c.created_at_us)
-        .join(outbox, outbox.c.id == outbox_parts.c.outbox_id)
-        .where(outbox.c.turn_id == turn_id, outbox.c.kind == "progress")
-        .order_by(outbox_parts.c.number)
-        .limit(1)
-    ).one_or_none()
+    row = _PROGRESS.first(tx, {"turn": turn_id})
     return (row.message_id, row.created_at_us) if row is not None else ("", 0)
 
 

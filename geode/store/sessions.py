@@ -5,11 +5,54 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, exists, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from geode.errors import StaleEpochError
 from geode.messages import Mode, SessionId, SessionState, Thread, TurnId
+from geode.store.statements import Statement
 from geode.store.tables import inbox, sessions, threads
+
+_IS_THREAD = (
+    threads.c.platform == bindparam("platform"),
+    threads.c.workspace == bindparam("workspace"),
+    threads.c.channel == bindparam("channel"),
+    threads.c.thread == bindparam("thread"),
+)
+_FIND = Statement(select(threads.c.session_id).where(*_IS_THREAD))
+_FIND_THREAD = Statement(
+    select(threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread).where(
+        threads.c.session_id == bindparam("session")
+    )
+)
+_MAKE = Statement(
+    insert(sessions),
+    ("id", "binding", "mode", "is_direct", "earlier_before", "created_at_us", "active_at_us"),
+)
+_BIND = Statement(insert(threads), ("platform", "workspace", "channel", "thread", "session_id"))
+_READ = Statement(select(sessions).where(sessions.c.id == bindparam("session")).with_for_update())
+_TAKE = Statement(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(
+        state=SessionState.RUNNING.value,
+        epoch=sessions.c.epoch + 1,
+        lease_owner=bindparam("owner"),
+        lease_until_us=bindparam("until_us"),
+        turn_id=bindparam("turn"),
+    )
+    .returning(sessions.c.epoch)
+)
+_RELEASE = Statement(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(
+        state=bindparam("new_state"),
+        lease_owner="",
+        lease_until_us=0,
+        turn_id="",
+        active_at_us=bindparam("now_us"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +69,7 @@ class NewSession:
 
 def find_session(tx: Connection, thread: Thread) -> SessionId | None:
     """The session a thread is bound to, if any."""
-    found = tx.execute(select(threads.c.session_id).where(*_is_thread(thread))).scalar_one_or_none()
+    found = _FIND.scalar(tx, _key_of(thread))
     return SessionId(found) if found is not None else None
 
 
@@ -35,66 +78,38 @@ def bind_session(tx: Connection, thread: Thread, new: NewSession, now_us: int) -
     found = find_session(tx, thread)
     if found is not None:
         return found
-    tx.execute(
-        insert(sessions).values(
-            id=new.id,
-            binding=new.binding,
-            mode=new.mode,
-            is_direct=int(new.is_direct),
-            earlier_before=new.earlier_before,
-            created_at_us=now_us,
-            active_at_us=now_us,
-        )
-    )
-    tx.execute(
-        insert(threads).values(
-            platform=thread.platform,
-            workspace=thread.workspace,
-            channel=thread.channel,
-            thread=thread.thread,
-            session_id=new.id,
-        )
-    )
+    row = {
+        "id": new.id,
+        "binding": new.binding,
+        "mode": new.mode.value,
+        "is_direct": int(new.is_direct),
+        "earlier_before": new.earlier_before,
+        "created_at_us": now_us,
+        "active_at_us": now_us,
+    }
+    _MAKE.run(tx, row)
+    _BIND.run(tx, {**_key_of(thread), "session_id": new.id})
     return new.id
 
 
 def find_thread(tx: Connection, session_id: SessionId) -> Thread:
     """The thread a session is bound to."""
-    row = tx.execute(
-        select(threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread).where(
-            threads.c.session_id == session_id
-        )
-    ).one()
-    return Thread(*row)
+    return Thread(*_FIND_THREAD.first(tx, {"session": session_id}))
 
 
 def take_lease(
     tx: Connection, session_id: SessionId, *, owner: str, until_us: int, turn_id: TurnId
 ) -> int:
     """Make the session running under a new epoch, which is returned."""
-    return tx.execute(
-        update(sessions)
-        .where(sessions.c.id == session_id)
-        .values(
-            state=SessionState.RUNNING,
-            epoch=sessions.c.epoch + 1,
-            lease_owner=owner,
-            lease_until_us=until_us,
-            turn_id=turn_id,
-        )
-        .returning(sessions.c.epoch)
-    ).scalar_one()
+    values = {"session": session_id, "owner": owner, "until_us": until_us, "turn": turn_id}
+    return _TAKE.scalar(tx, values)
 
 
 def release_session(
     tx: Connection, session_id: SessionId, state: SessionState, now_us: int
 ) -> None:
     """Give the lease back; the caller has proven its epoch in the same transaction."""
-    tx.execute(
-        update(sessions)
-        .where(sessions.c.id == session_id)
-        .values(state=state, lease_owner="", lease_until_us=0, turn_id="", active_at_us=now_us)
-    )
+    _RELEASE.run(tx, {"session": session_id, "new_state": state.value, "now_us": now_us})
 
 
 def expire_leases(tx: Connection) -> int:
@@ -131,11 +146,9 @@ def find_waiting(tx: Connection, limit: int) -> list[SessionId]:
     return [SessionId(row.session_id) for row in rows]
 
 
-def read_session(tx: Connection, session_id: SessionId) -> Row[Any] | None:
-    """The session's row, locked for the rest of the transaction on Postgres."""
-    return tx.execute(
-        select(sessions).where(sessions.c.id == session_id).with_for_update()
-    ).one_or_none()
+def read_session(tx: Connection, session_id: SessionId) -> Any:
+    """The session's row or None, locked for the rest of the transaction on Postgres."""
+    return _READ.first(tx, {"session": session_id})
 
 
 def set_earlier_read(tx: Connection, session_id: SessionId) -> bool:
@@ -151,16 +164,16 @@ def set_earlier_read(tx: Connection, session_id: SessionId) -> bool:
 
 def has_session(tx: Connection, thread: Thread) -> bool:
     """Whether the agent was ever addressed in this thread."""
-    return bool(tx.execute(select(exists().where(*_is_thread(thread)))).scalar())
+    return find_session(tx, thread) is not None
 
 
-def _is_thread(thread: Thread) -> tuple[Any, ...]:
-    return (
-        threads.c.platform == thread.platform,
-        threads.c.workspace == thread.workspace,
-        threads.c.channel == thread.channel,
-        threads.c.thread == thread.thread,
-    )
+def _key_of(thread: Thread) -> dict[str, str]:
+    return {
+        "platform": thread.platform,
+        "workspace": thread.workspace,
+        "channel": thread.channel,
+        "thread": thread.thread,
+    }
 
 
 def hand_back(tx: Connection, session_id: SessionId, epoch: int) -> None:

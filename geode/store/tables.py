@@ -122,6 +122,7 @@ inbox = Table(
     Index("inbox_session", "session_id", "state"),
     Index("inbox_message", "session_id", "message_id"),
     Index("inbox_turn", "turn_id"),
+    Index("inbox_state", "state"),
     sqlite_autoincrement=True,
     sqlite_strict=True,
 )

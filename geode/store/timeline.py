@@ -10,6 +10,7 @@ import orjson
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from geode.messages import JsonObject, SessionId
+from geode.store.statements import Statement
 from geode.store.tables import sessions, timeline
 
 
@@ -22,12 +23,16 @@ class TimelineEntry:
     turn_id: str = ""
 
 
-# Built once: they run with every save.
-_HEAD = select(sessions.c.timeline_seq, sessions.c.timeline_hash).where(
-    sessions.c.id == bindparam("session")
+_HEAD = Statement(
+    select(sessions.c.timeline_seq, sessions.c.timeline_hash).where(
+        sessions.c.id == bindparam("session")
+    )
 )
-_APPEND = insert(timeline)
-_MOVE_HEAD = (
+_APPEND = Statement(
+    insert(timeline),
+    ("session_id", "seq", "turn_id", "kind", "body", "at_us", "prev_hash", "hash"),
+)
+_MOVE_HEAD = Statement(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(timeline_seq=bindparam("seq"), timeline_hash=bindparam("digest"))
@@ -46,7 +51,7 @@ def append_entries(
     """Append entries in order behind the session's last row, in the caller's transaction."""
     if not entries:
         return
-    head = tx.execute(_HEAD, {"session": session_id}).one()
+    head = _HEAD.first(tx, {"session": session_id})
     seq, last = head.timeline_seq, head.timeline_hash
     rows: list[dict[str, object]] = []
     for entry in entries:
@@ -66,5 +71,5 @@ def append_entries(
             }
         )
         last = digest
-    tx.execute(_APPEND, rows)
-    tx.execute(_MOVE_HEAD, {"session": session_id, "seq": seq, "digest": last})
+    _APPEND.run_many(tx, rows)
+    _MOVE_HEAD.run(tx, {"session": session_id, "seq": seq, "digest": last})

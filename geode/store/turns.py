@@ -6,10 +6,50 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from geode.messages import Mode, SessionId, TerminationReason, TurnId, Usage
+from geode.store.statements import Statement
 from geode.store.tables import sessions, turns
+
+_NEXT_NUMBER = Statement(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(next_turn=sessions.c.next_turn + 1)
+    .returning(sessions.c.next_turn)
+)
+_BEGIN = Statement(
+    insert(turns),
+    (
+        "id",
+        "session_id",
+        "number",
+        "chapter",
+        "mode",
+        "requesters",
+        "reply_to",
+        "model",
+        "started_at_us",
+    ),
+)
+_READ = Statement(select(turns).where(turns.c.id == bindparam("turn")))
+_TOTALS = (
+    "reason",
+    "verification",
+    "steps",
+    "spent_us",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cost_micro_usd",
+    "ended_at_us",
+)
+_END = Statement(
+    update(turns)
+    .where(turns.c.id == bindparam("turn"))
+    .values(state="done", **{name: bindparam(f"new_{name}") for name in _TOTALS})
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +79,25 @@ class TurnTotals:
 
 def begin_turn(tx: Connection, new: NewTurn, now_us: int) -> int:
     """Insert the turn under the session's next number, which is returned."""
-    number = tx.execute(
-        update(sessions)
-        .where(sessions.c.id == new.session_id)
-        .values(next_turn=sessions.c.next_turn + 1)
-        .returning(sessions.c.next_turn)
-    ).scalar_one()
-    tx.execute(
-        insert(turns).values(
-            id=new.id,
-            session_id=new.session_id,
-            number=number - 1,
-            chapter=new.chapter,
-            mode=new.mode,
-            requesters=orjson.dumps(new.requesters).decode(),
-            reply_to=new.reply_to,
-            model=new.model,
-            started_at_us=now_us,
-        )
-    )
-    return number - 1
+    number: int = _NEXT_NUMBER.scalar(tx, {"session": new.session_id}) - 1
+    row = {
+        "id": new.id,
+        "session_id": new.session_id,
+        "number": number,
+        "chapter": new.chapter,
+        "mode": new.mode.value,
+        "requesters": orjson.dumps(new.requesters).decode(),
+        "reply_to": new.reply_to,
+        "model": new.model,
+        "started_at_us": now_us,
+    }
+    _BEGIN.run(tx, row)
+    return number
 
 
-def read_turn(tx: Connection, turn_id: str) -> Row[Any]:
+def read_turn(tx: Connection, turn_id: str) -> Any:
     """The turn's row."""
-    return tx.execute(select(turns).where(turns.c.id == turn_id)).one()
+    return _READ.first(tx, {"turn": turn_id})
 
 
 def count_attempt(tx: Connection, turn_id: str, change: int) -> int:
@@ -78,25 +112,22 @@ def count_attempt(tx: Connection, turn_id: str, change: int) -> int:
 
 def end_turn(tx: Connection, turn_id: TurnId, totals: TurnTotals, now_us: int) -> None:
     """Close the turn with what it came to."""
-    tx.execute(
-        update(turns)
-        .where(turns.c.id == turn_id)
-        .values(
-            state="done",
-            reason=totals.reason,
-            verification=totals.verification,
-            steps=totals.steps,
-            spent_us=totals.spent_us,
-            input_tokens=totals.usage.input_tokens,
-            output_tokens=totals.usage.output_tokens,
-            cache_read_tokens=totals.usage.cache_read_tokens,
-            cache_write_tokens=totals.usage.cache_write_tokens,
-            cost_micro_usd=totals.cost_micro_usd,
-            ended_at_us=now_us,
-        )
-    )
+    values = {
+        "turn": turn_id,
+        "new_reason": totals.reason.value,
+        "new_verification": totals.verification,
+        "new_steps": totals.steps,
+        "new_spent_us": totals.spent_us,
+        "new_input_tokens": totals.usage.input_tokens,
+        "new_output_tokens": totals.usage.output_tokens,
+        "new_cache_read_tokens": totals.usage.cache_read_tokens,
+        "new_cache_write_tokens": totals.usage.cache_write_tokens,
+        "new_cost_micro_usd": totals.cost_micro_usd,
+        "new_ended_at_us": now_us,
+    }
+    _END.run(tx, values)
 
 
-def requesters_of(row: Row[Any]) -> tuple[str, ...]:
+def requesters_of(row: Any) -> tuple[str, ...]:
     """The senders whose messages began the turn."""
     return tuple(orjson.loads(row.requesters))

@@ -94,6 +94,7 @@ def _create_inbox() -> None:
     )
     op.create_index("inbox_message", "inbox", ["session_id", "message_id"], unique=False)
     op.create_index("inbox_session", "inbox", ["session_id", "state"], unique=False)
+    op.create_index("inbox_state", "inbox", ["state"], unique=False)
     op.create_index("inbox_turn", "inbox", ["turn_id"], unique=False)
 
 

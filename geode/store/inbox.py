@@ -169,8 +169,8 @@ def change_queued(tx: Connection, session_id: SessionId, message_id: str, text: 
             inbox.c.kind == "message",
         )
     ).first()
-    if row is None:
-        return "unknown"
+    if row is None or row.state in ("removed", "skipped"):
+        return "unknown"  # no turn has seen it, and none will
     if row.state != "queued":
         return "taken"
     change = {"state": "removed"} if text is None else {"text": text}

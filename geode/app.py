@@ -26,7 +26,7 @@ from geode.ports import (
     NoFailpoints,
     SystemClock,
 )
-from geode.reply.delivery import SECOND_LOOK_S, Delivery, DeliveryParts
+from geode.reply.delivery import DELIVERY_LEASE_S, SECOND_LOOK_S, Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
 from geode.session.assembly import build_services
 from geode.session.lanes import LaneQueue
@@ -46,6 +46,7 @@ CHANNEL_RETRY_S = 60.0
 PRUNE_INTERVAL_S = 3600.0
 DEDUPE_KEPT_US = 30 * 86_400_000_000
 MARKS_MAX = 256
+MARK_LATE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Seams:
     tools: tuple[Tool, ...] = ()
     """Registered behind the built-in ones."""
     second_look_s: float = SECOND_LOOK_S
+    delivery_lease_s: float = DELIVERY_LEASE_S
     is_alone: bool = True
     """The state lock is held, so every lease in the store is a dead one's."""
 
@@ -91,6 +93,7 @@ class Daemon:
                 redactor,
                 owner,
                 seams.second_look_s,
+                seams.delivery_lease_s,
             )
         )
         leases = Leases(store, self.clock, owner, limits.lease_s)
@@ -207,14 +210,18 @@ class Daemon:
         """A row waits to be delivered."""
         self.delivery.wake(session_id)
 
-    def mark_working(self, place: Place, message_id: str) -> None:
-        """Show on the person's message that it was taken; best effort, bounded."""
+    def mark_working(self, place: Place, message_id: str, since: float) -> None:
+        """Show on the person's message that it was taken; best effort, bounded, never late."""
         if len(self._marks) < MARKS_MAX:
-            task = asyncio.create_task(
-                self.delivery.mark_working(place, message_id, is_on=True), name="mark"
-            )
+            late = since + MARK_LATE_S
+            task = asyncio.create_task(self._mark(place, message_id, late), name="mark")
             self._marks.add(task)
             task.add_done_callback(self._marks.discard)
+
+    async def _mark(self, place: Place, message_id: str, late: float) -> None:
+        # A mark set after the answer would stay for ever: better none than a late one.
+        if self.clock.monotonic() < late:
+            await self.delivery.mark_working(place, message_id, is_on=True)
 
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events."""

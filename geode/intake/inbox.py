@@ -32,8 +32,8 @@ class Wakes(Protocol):
         """A row waits to be delivered."""
         ...
 
-    def mark_working(self, place: Place, message_id: str) -> None:
-        """Show on the person's message that it was taken."""
+    def mark_working(self, place: Place, message_id: str, since: float) -> None:
+        """Show on the person's message that it was taken; `since`: when it came, monotonic."""
         ...
 
     def mark_catch_up_due(self, channel: str) -> None:
@@ -78,25 +78,27 @@ class Inbox:
         if isinstance(early, Ignored):
             self.ignored[early.rule] += 1
             return Accepted("ignored", early.rule)
+        since = self._clock.monotonic()
         try:
             stored = await self._store.write("intake", lambda tx: self._decide(tx, event))
         except StoreError:
             self._wakes.mark_catch_up_due(event.thread.platform)
             raise
-        self._spread(stored, event)
+        self._spread(stored, event, since)
         return stored.accepted
 
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events; a catch-up will follow."""
         self._wakes.mark_catch_up_due(channel)
 
-    def _spread(self, stored: _Stored, event: Inbound) -> None:
+    def _spread(self, stored: _Stored, event: Inbound, since: float) -> None:
         if stored.accepted.outcome == "ignored":
             self.ignored[stored.accepted.reason] += 1
         if stored.session_id is None:
             return
         if stored.wakes_session and isinstance(event, InboundMessage):
-            self._wakes.mark_working(Place(event.thread, event.reply_to), event.message_id)
+            place = Place(event.thread, event.reply_to)
+            self._wakes.mark_working(place, event.message_id, since)
             self._wakes.wake_session(stored.session_id)
         if stored.wakes_delivery:
             self._wakes.wake_delivery(stored.session_id)

@@ -27,6 +27,8 @@ from geode.store.outbox import OutboxRow, PartRow
 log = get_logger(__name__)
 
 SECOND_LOOK_S = 5.0
+DELIVERY_LEASE_S = 90.0
+"""Longer than any step between two renewals: one send, or two looks."""
 SWEEP_S = 1.0
 MARK_TIMEOUT_S = 5.0
 PARALLEL_MAX = 32
@@ -44,6 +46,7 @@ class DeliveryParts:
     redactor: Redactor
     owner: str
     second_look_s: float = SECOND_LOOK_S
+    lease_s: float = DELIVERY_LEASE_S
 
 
 class Delivery:
@@ -52,7 +55,7 @@ class Delivery:
     def __init__(self, parts: DeliveryParts) -> None:
         self._parts = parts
         self._store = parts.store
-        self._journal = SendJournal(parts.store, parts.clock, parts.owner)
+        self._journal = SendJournal(parts.store, parts.clock, parts.owner, parts.lease_s)
         self._dispatcher = Dispatcher("delivery", self._deliver_thread, parallel_max=PARALLEL_MAX)
         self._locks: dict[SessionId, asyncio.Lock] = {}
 
@@ -178,7 +181,7 @@ class Delivery:
                 if found is not None:
                     return found
                 await self._journal.mark(claimed, part.number, "prepared")
-            outcome = await self._send(channel, claimed.row, part)
+            outcome = await self._send(channel, claimed, part)
             if isinstance(outcome, Refused) and part.edits and part.part.payload:
                 # The message to edit is gone: the answer becomes a message of its own.
                 await self._journal.mark(claimed, part.number, "prepared", edits="")
@@ -193,8 +196,11 @@ class Delivery:
             await self._journal.mark(claimed, part.number, "uncertain")
             is_unknown = True
 
-    async def _send(self, channel: Channel, row: OutboxRow, part: PartRow) -> Outcome:
+    async def _send(self, channel: Channel, claimed: ClaimedRow, part: PartRow) -> Outcome:
+        row = claimed.row
         self._parts.failpoints.hit(f"send.before:{row.kind}")
+        claimed.require_time()
+        self._parts.failpoints.hit(f"send.window:{row.kind}")
         key = f"{row.id}:{part.number}"
         outcome = await send_part(channel, row.place, part.part, edits=part.edits, key=key)
         self._parts.failpoints.hit(f"send.after:{row.kind}")

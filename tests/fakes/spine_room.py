@@ -82,7 +82,7 @@ class NoWakes:
     def wake_delivery(self, session_id: SessionId) -> None:
         pass
 
-    def mark_working(self, place: Place, message_id: str) -> None:
+    def mark_working(self, place: Place, message_id: str, since: float = 0.0) -> None:
         self.marks.append(message_id)
 
     def mark_catch_up_due(self, channel: str) -> None:

@@ -35,7 +35,7 @@ class Heard:
     def wake_delivery(self, session_id: SessionId) -> None:
         self.deliveries.append(session_id)
 
-    def mark_working(self, place: Place, message_id: str) -> None:
+    def mark_working(self, place: Place, message_id: str, since: float) -> None:
         self.marks.append(message_id)
 
     def mark_catch_up_due(self, channel: str) -> None:

@@ -1,0 +1,123 @@
+"""Kills a daemon at every durable write and every send, and tells what came of it.
+
+Run as a program of its own: the process that forks must have no thread and no loop. Prints one
+line a point that went wrong, then the summary, and ends with 1 when anything did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import slack_bolt.adapter.socket_mode.aiohttp
+import sqlalchemy.dialects.sqlite
+import sqlalchemy.ext.asyncio
+from fakes.crash_judge import judge_run
+from fakes.crash_world import (
+    Point,
+    Recorder,
+    Trap,
+    Verdict,
+    World,
+    count_points,
+    make_seams,
+    wait_change,
+)
+
+import channels.slack.adapter
+
+WARMED = (
+    slack_bolt.adapter.socket_mode.aiohttp,
+    sqlalchemy.dialects.sqlite,
+    sqlalchemy.ext.asyncio,
+    channels.slack.adapter,
+)
+
+
+def record_points(home: Path) -> list[Point]:
+    """One undisturbed run: the points it passes, in order."""
+    world = World(home)
+    try:
+        names = home / "points.txt"
+        pid = world.start_daemon(make_seams(home, failpoints=Recorder(names)))
+        told = world.wait_story()
+        world.end(pid)
+        verdict = judge_run(told, home)
+        assert verdict.is_good, (verdict, told, world.log.read_text()[-3000:])
+        return count_points(names.read_text().splitlines())
+    finally:
+        world.close()
+
+
+def kill_at(point: Point, home: Path) -> Verdict:
+    """Kill a first daemon at the point, let a second one finish the story, and judge."""
+    world = World(home)
+    try:
+        first = world.start_daemon(make_seams(home, failpoints=Trap(point, signal.SIGKILL)))
+        status, told = None, None
+        while status is None and told is None:
+            status = wait_change(first, 0.2)
+            told = world.wait_story(0.01) if status is None else None
+        was_reached = status is not None and os.WIFSIGNALED(status)
+        if was_reached:
+            world.forget(first)
+            second = world.start_daemon(make_seams(home))
+            told = world.wait_story() if told is None else told
+            world.end(second)
+        else:
+            world.end(first)
+            was_reached = False
+        verdict = judge_run(told, home)
+        verdict.was_reached = was_reached
+        if not verdict.is_good:
+            sys.stdout.write(f"--- {point}\n{told}\n{world.log.read_text()[-2500:]}\n")
+        return verdict
+    finally:
+        world.close()
+
+
+def main() -> int:
+    """Run this process's share of the points and print the summary."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--share", default="1/1", help="which share of the points, as 1/2")
+    parser.add_argument("--only", default="", help="only points that contain this text")
+    options = parser.parse_args()
+    share, shares = (int(part) for part in options.share.split("/"))
+    folder = Path(tempfile.mkdtemp(prefix="geode-crash-"))
+    gc.freeze()
+    try:
+        points = record_points(folder / "record")
+        mine = [point for place, point in enumerate(points) if place % shares == share - 1]
+        chosen = [point for point in mine if options.only in str(point)]
+        verdicts = {
+            point: kill_at(point, folder / f"run{place}") for place, point in enumerate(chosen)
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return _summarise(points, verdicts)
+
+
+def _summarise(points: list[Point], verdicts: dict[Point, Verdict]) -> int:
+    for point, verdict in verdicts.items():
+        if not verdict.is_good:
+            sys.stdout.write(f"BAD {point}: {verdict}\n")
+    reached = sum(verdict.was_reached for verdict in verdicts.values())
+    lost = sum(bool(verdict.lost) for verdict in verdicts.values())
+    doubled = sum(bool(verdict.doubled) for verdict in verdicts.values())
+    twice = sum(bool(verdict.twice) for verdict in verdicts.values())
+    other = sum(bool(verdict.other) for verdict in verdicts.values())
+    sys.stdout.write(
+        f"{len(points)} points, {len(verdicts)} run here, {reached} reached, "
+        f"{lost} lost, {doubled} doubled, {twice} effects run twice, {other} other\n"
+    )
+    return 1 if lost or doubled or twice or other or reached < len(verdicts) * 0.9 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

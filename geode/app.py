@@ -16,7 +16,7 @@ from geode.intake.catchup import CatchUp
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute, open_route
 from geode.log import get_logger
-from geode.messages import Place, SessionId, Tool
+from geode.messages import Place, SessionId
 from geode.ports import (
     Channel,
     ChannelContext,
@@ -34,6 +34,7 @@ from geode.session.leases import Leases
 from geode.settings_keys import resolve_section
 from geode.settings_load import Loaded
 from geode.settings_secrets import SecretMissingError
+from geode.steps import Tool
 from geode.store import inbox, sessions, views
 from geode.store.database import Store
 from geode.turn import TurnParts, TurnRunner

@@ -55,7 +55,8 @@ class StateLockedError(StoreError):
 
     def __init__(self, path: str, holder: str) -> None:
         super().__init__(
-            f"{path} is in use by {holder}; stop that daemon first or give this one another GEODE_HOME."
+            f"{path} is in use by {holder}; "
+            "stop that daemon first or give this one another GEODE_HOME."
         )
         self.holder = holder
 

@@ -8,15 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from geode.messages import (
-    Inbound,
-    OutboundBody,
-    Part,
-    Place,
-    QuotedMessage,
-    Thread,
-    ToolContext,
-)
+from geode.messages import Inbound, OutboundBody, Part, Place, QuotedMessage, Thread
+from geode.steps import ToolContext
 
 
 class Clock(Protocol):
@@ -187,7 +180,7 @@ class Channel(Protocol):
         ...
 
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
-        """Up to 50 messages (20 kB) people wrote in the thread before that message id, oldest first."""
+        """Up to 50 messages (20 kB) that people wrote in the thread before that id, oldest first."""
         ...
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
@@ -213,7 +206,7 @@ class MemoryStore(Protocol):
     """Notes that belong to a binding and outlive its sessions."""
 
     async def save(self, context: ToolContext, text: str) -> None:
-        """Store one note under the call's operation id; raises `StaleEpochError` from a lost lease."""
+        """Store one note under the call's operation id; raises `StaleEpochError` when fenced."""
         ...
 
     async def search(self, binding: str, query: str, limit: int) -> Sequence[str]:
@@ -229,7 +222,7 @@ class UrlWitness(Protocol):
     """Knows which addresses a person or the outside world named in a session."""
 
     async def is_named(self, context: ToolContext, url: str) -> bool:
-        """Whether exactly this URL stands in a person's message or an outside result of the session."""
+        """Whether a person's message or an outside result of the session holds exactly this URL."""
         ...
 
 

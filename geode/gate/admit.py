@@ -11,7 +11,8 @@ import rfc8785
 
 from geode.gate.policy import Ask, Deny, decide, deny_unapproved, find_tool
 from geode.gate.schema import Fault, SchemaChecks
-from geode.messages import BoundToolPlan, Effect, JsonObject, Tool, ToolCall, ToolContext
+from geode.messages import JsonObject, ToolCall
+from geode.steps import BoundToolPlan, Effect, Tool, ToolContext
 from geode.store.receipts import Intent
 
 

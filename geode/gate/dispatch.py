@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from geode.errors import ToolError
 from geode.gate.locks import Hold
-from geode.messages import Applied, Done, Ending, JsonObject, NotApplied, Tool, ToolContext
+from geode.messages import JsonObject
 from geode.records.guard import Raised, run_guarded
+from geode.steps import Applied, Done, Ending, NotApplied, Tool, ToolContext
 
 GRACE_S = 1.0
 """How long a handler may take to end after it was told to stop."""

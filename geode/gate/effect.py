@@ -12,12 +12,13 @@ from geode.gate.admit import Admitted, Refusal, intent_of
 from geode.gate.dispatch import HandlerEnd, Unknown, run_handler
 from geode.gate.locks import Hold
 from geode.gate.settle import ending_of_settlement, say, settlement_of
-from geode.messages import Done, NotApplied, ReceiptId, ToolResult
+from geode.messages import ReceiptId, ToolResult
 from geode.ports import Clock, Failpoints
 from geode.records.call_entries import entry_of_call, entry_of_outcome
 from geode.records.outcomes import Blocked, Stored, result_of_settlement
 from geode.records.receipts import EffectReceiptStore
 from geode.records.reconcile import read_back, settlement_read_back
+from geode.steps import Done, NotApplied
 from geode.store.receipts import ReceiptState, Settlement
 
 _log = structlog.get_logger(__name__)

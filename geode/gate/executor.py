@@ -12,12 +12,13 @@ from geode.gate.effect import EffectRun
 from geode.gate.locks import Hold, ResourceLocks
 from geode.gate.schema import SchemaChecks
 from geode.gate.settle import ending_of, result_of_end
-from geode.messages import BoundToolPlan, Effect, ReceiptId, ToolCall, ToolContext, ToolResult
+from geode.messages import ReceiptId, ToolCall, ToolResult
 from geode.ports import Clock, Failpoints
 from geode.records.call_entries import entry_of_call, entry_of_outcome, entry_of_refusal
 from geode.records.guard import Raised, run_guarded
 from geode.records.outcomes import Stored
 from geode.records.receipts import EffectReceiptStore
+from geode.steps import BoundToolPlan, Effect, ToolContext
 from geode.store.timeline import TimelineEntry
 
 

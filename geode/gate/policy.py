@@ -8,7 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from geode.messages import UNATTENDED, BoundToolPlan, Effect, Mode, Tool, ToolContext
+from geode.messages import UNATTENDED, Mode
+from geode.steps import BoundToolPlan, Effect, Tool, ToolContext
 
 ALWAYS_REMOVED = {
     Mode.REPL: frozenset[str](),

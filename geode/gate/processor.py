@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from geode.errors import StoreError
 from geode.gate.executor import CallOutcome, ToolExecutor
-from geode.messages import BoundToolPlan, ToolCall, ToolContext
+from geode.messages import ToolCall
 from geode.records.outcomes import BatchOutcome
+from geode.steps import BoundToolPlan, ToolContext
 
 CALLS_PARALLEL_MAX = 8
 

@@ -12,7 +12,8 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from geode.messages import JsonObject, Tool, ToolCall
+from geode.messages import JsonObject, ToolCall
+from geode.steps import Tool
 
 FAULT_CHARS_MAX = 800
 """How much of a fault or of unreadable arguments the model is shown."""

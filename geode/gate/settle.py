@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from geode.gate.dispatch import HandlerEnd, Unknown
-from geode.messages import Applied, Done, NotApplied, ReceiptId, ToolResult
+from geode.messages import ReceiptId, ToolResult
 from geode.records.call_entries import CallEnding
 from geode.records.outcomes import explain_uncertain
+from geode.steps import Applied, Done, NotApplied
 from geode.store.receipts import ReceiptState, Settlement
 from geode.tools.output import cap_text
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, TypeAlias, cast
 
 from geode.errors import ConfigError
-from geode.messages import Usage
+from geode.steps import Usage
 
 CONTEXT_TOKENS_DEFAULT = 200_000
 """Assumed for a model whose window is not published: the smallest of the current ones."""

@@ -16,18 +16,9 @@ from geode.llm.rehearsal_rules import (
     read_requests,
     take_delay,
 )
-from geode.messages import (
-    Block,
-    Message,
-    ModelReply,
-    StepSnapshot,
-    StopCause,
-    Text,
-    ToolCall,
-    ToolResult,
-    Usage,
-)
+from geode.messages import Block, Message, Text, ToolCall, ToolResult
 from geode.ports import Clock
+from geode.steps import ModelReply, StepSnapshot, StopCause, Usage
 
 PROVIDER = "rehearsal"
 LABEL = "(rehearsal model)"

@@ -18,11 +18,11 @@ from geode.llm.catalog import (
 )
 from geode.llm.rehearsal import RehearsalAdapter
 from geode.llm.retry import RetryPolicy
-from geode.messages import ModelAdapter
 from geode.ports import Clock
 from geode.settings import REHEARSAL, ProviderSettings, Settings
 from geode.settings_keys import ModelChoice, choose_model, resolve_provider_key
 from geode.settings_secrets import Secret
+from geode.steps import ModelAdapter
 
 Adapter = AnthropicAdapter | RehearsalAdapter
 

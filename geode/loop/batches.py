@@ -11,8 +11,9 @@ from geode.loop.pairing import NO_OUTPUT
 from geode.loop.ports import SavedBatch
 from geode.loop.quoting import write_note
 from geode.loop.run import Ending, TurnRun
-from geode.messages import Message, TerminationReason, ToolCall, ToolContext, ToolResult
+from geode.messages import Message, TerminationReason, ToolCall, ToolResult
 from geode.records.call_entries import entry_of_refusal
+from geode.steps import ToolContext
 
 
 async def run_batch(run: TurnRun, calls: tuple[ToolCall, ...]) -> Ending | None:

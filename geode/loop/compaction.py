@@ -11,15 +11,8 @@ from geode.errors import ModelError
 from geode.loop.quoting import clip_middle, defuse, is_note
 from geode.loop.run import Ending, TurnRun
 from geode.loop.tokens import estimate_message, estimate_messages
-from geode.messages import (
-    BoundToolPlan,
-    Message,
-    StepSnapshot,
-    SystemPrompt,
-    TerminationReason,
-    Text,
-    ToolCall,
-)
+from geode.messages import Message, TerminationReason, Text, ToolCall
+from geode.steps import BoundToolPlan, StepSnapshot, SystemPrompt
 
 COMPACTIONS_MAX = 2
 """Tries before one call; the second keeps as little as it can and asks no model."""

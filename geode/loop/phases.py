@@ -20,13 +20,8 @@ from geode.loop.quoting import write_note
 from geode.loop.run import Ending, LoopParts, TurnRun
 from geode.loop.state import TurnEnd, TurnStart
 from geode.loop.termination import describe_end, is_deliverable
-from geode.messages import (
-    Message,
-    ModelReply,
-    StepSnapshot,
-    StopCause,
-    TerminationReason,
-)
+from geode.messages import Message, TerminationReason
+from geode.steps import ModelReply, StepSnapshot, StopCause
 
 CUTS_MAX = 2
 """Further attempts after an answer that was cut."""

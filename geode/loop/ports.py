@@ -7,16 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from geode.loop.state import LoopState
-from geode.messages import (
-    BoundToolPlan,
-    Message,
-    Mode,
-    SessionId,
-    ToolCall,
-    ToolContext,
-    ToolResult,
-    TurnId,
-)
+from geode.messages import Message, Mode, SessionId, ToolCall, ToolResult, TurnId
+from geode.steps import BoundToolPlan, ToolContext
 from geode.store.timeline import TimelineEntry
 
 

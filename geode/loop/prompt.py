@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 
 from geode.errors import ConfigError
 from geode.loop.quoting import clean_name, defuse
-from geode.messages import Person, SystemPrompt
+from geode.messages import Person
+from geode.steps import SystemPrompt
 
 SECTIONS = ("Identity", "Work", "Answers")
 """The sections of GEODE.md that enter the prompt; others are for people who read the file."""

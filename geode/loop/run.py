@@ -10,16 +10,9 @@ from geode.loop.ports import Progress, ToolProcessor, TurnIdentity, TurnRecords
 from geode.loop.prompt import PromptSources
 from geode.loop.state import LoopState, TurnStart
 from geode.loop.tokens import estimate_fixed
-from geode.messages import (
-    BoundToolPlan,
-    JsonObject,
-    Message,
-    ModelAdapter,
-    ModelReply,
-    SystemPrompt,
-    TerminationReason,
-)
+from geode.messages import JsonObject, Message, TerminationReason
 from geode.ports import Clock
+from geode.steps import BoundToolPlan, ModelAdapter, ModelReply, SystemPrompt
 from geode.store.timeline import TimelineEntry
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from geode.loop.guards import GuardState
-from geode.messages import JsonObject, Message, TerminationReason, Usage
+from geode.messages import JsonObject, Message, TerminationReason
+from geode.steps import Usage
 from geode.store.timeline import TimelineEntry
 
 CONTINUATIONS_MAX = 2

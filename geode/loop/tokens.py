@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import orjson
 
-from geode.messages import BoundToolPlan, Message, SystemPrompt, Text, ToolCall, ToolResult
+from geode.messages import Message, Text, ToolCall, ToolResult
+from geode.steps import BoundToolPlan, SystemPrompt
 
 LETTER, DIGIT, MARK = 0.25, 0.5, 0.45
 """Tokens for one ASCII letter or space, one digit, one other ASCII character."""

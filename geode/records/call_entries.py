@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from geode.messages import ToolCall, ToolContext
+from geode.messages import ToolCall
+from geode.steps import ToolContext
 from geode.store.timeline import TimelineEntry
 
 SHOWN_CHARS_MAX = 2000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from geode.messages import ToolContext
 from geode.ports import Clock
+from geode.steps import ToolContext
 from geode.store.database import Store
 from geode.store.memories import NewMemory, has_memory, insert_memory, page_memories
 

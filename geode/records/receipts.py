@@ -7,15 +7,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from geode.errors import ControlError
-from geode.messages import (
-    ReceiptId,
-    SessionId,
-    Tool,
-    ToolCall,
-    ToolContext,
-    ToolResult,
-    TurnId,
-)
+from geode.messages import ReceiptId, SessionId, ToolCall, ToolResult, TurnId
 from geode.ports import Clock
 from geode.records.call_entries import CallEnding, entry_of_outcome
 from geode.records.outcomes import (
@@ -28,6 +20,7 @@ from geode.records.outcomes import (
     result_of,
 )
 from geode.records.reconcile import read_back, settlement_read_back, word_of
+from geode.steps import Tool, ToolContext
 from geode.store import effects
 from geode.store import receipts as rows
 from geode.store.database import Store

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from geode.messages import JsonObject, Tool, ToolContext
+from geode.messages import JsonObject
 from geode.records.guard import run_guarded
+from geode.steps import Tool, ToolContext
 from geode.store.receipts import BY_RUNTIME, DID_NOT, HAPPENED, ReceiptState, Settlement
 
 READ_BACK_S = 10.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
-from geode.messages import Message, Text, ToolContext, ToolResult
+from geode.messages import Message, Text, ToolResult
+from geode.steps import ToolContext
 from geode.store.database import Store
 from geode.store.urls import find_mentions
 

@@ -6,7 +6,6 @@ from geode.errors import ConfigError
 from geode.gate.executor import GateParts
 from geode.llm.routes import ModelRoute
 from geode.loop.prompt import load_identity
-from geode.messages import Tool
 from geode.ports import Failpoints
 from geode.records.checkpoint import SessionCheckpoint
 from geode.records.memories import BindingMemory
@@ -15,6 +14,7 @@ from geode.records.urls import SessionUrls
 from geode.session.services import SharedServices
 from geode.settings import Settings
 from geode.settings_load import Loaded
+from geode.steps import Tool
 from geode.store.database import Store
 from geode.tools.catalogue import build_catalogue, register
 from geode.tools.urls import find_urls, normalise_url

@@ -8,12 +8,13 @@ from typing import cast
 
 from geode.loop.ports import SavedBatch, TurnIdentity
 from geode.loop.state import LoopState
-from geode.messages import JsonObject, JsonValue, Message, ReceiptId, Tool, ToolCall, ToolContext
+from geode.messages import JsonObject, JsonValue, Message, ReceiptId, ToolCall
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
 from geode.records.outcomes import BatchOutcome
 from geode.records.receipts import EffectReceiptStore
 from geode.reply import sentences
 from geode.session.claims import Claim
+from geode.steps import Tool, ToolContext
 from geode.store.outbox import NewOutbox
 
 

@@ -15,14 +15,7 @@ from geode.loop.limits import LoopLimits
 from geode.loop.ports import Progress, SavedBatch, ToolOutcome
 from geode.loop.prompt import PromptSources, date_in_zone
 from geode.loop.run import LoopParts
-from geode.messages import (
-    BoundToolPlan,
-    Mode,
-    ReceiptId,
-    Tool,
-    ToolCall,
-    ToolContext,
-)
+from geode.messages import Mode, ReceiptId, ToolCall
 from geode.ports import Clock
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
 from geode.records.receipts import EffectReceiptStore
@@ -30,6 +23,7 @@ from geode.session.claims import Claim
 from geode.session.leases import Lease
 from geode.session.restore import describe_batch, identity_of, tell_uncertain
 from geode.settings import Binding, Profile, Settings
+from geode.steps import BoundToolPlan, Tool, ToolContext
 from geode.store.database import Store
 
 

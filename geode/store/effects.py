@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from geode.messages import Effect, ReceiptId, SessionId
+from geode.messages import ReceiptId, SessionId
+from geode.steps import Effect
 from geode.store.leases import require_epoch
 from geode.store.receipts import (
     Intent,

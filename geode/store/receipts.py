@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 
-from geode.messages import Effect, ReceiptId, SessionId, TurnId
+from geode.messages import ReceiptId, SessionId, TurnId
+from geode.steps import Effect
 from geode.store.tables import receipt_keys, receipts
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from geode.messages import Mode, SessionId, TerminationReason, TurnId, Usage
+from geode.messages import Mode, SessionId, TerminationReason, TurnId
+from geode.steps import Usage
 from geode.store.statements import Statement
 from geode.store.tables import sessions, turns
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from geode.messages import Effect, Tool
 from geode.ports import MemoryStore, UrlWitness
+from geode.steps import Effect, Tool
 from geode.tools import (
     edit_file,
     grep_files,

@@ -6,14 +6,13 @@ import unicodedata
 from functools import partial
 
 from geode.errors import FileRefusedError, PathRefusedError, ToolError
-from geode.messages import (
+from geode.messages import JsonObject, Mode
+from geode.steps import (
     Applied,
     DataClass,
     Done,
     Effect,
     Ending,
-    JsonObject,
-    Mode,
     NotApplied,
     SafetyPolicy,
     Tool,

@@ -7,19 +7,8 @@ from functools import partial
 import orjson
 
 from geode.errors import FileRefusedError, ToolError
-from geode.messages import (
-    DataClass,
-    Done,
-    Effect,
-    Ending,
-    JsonObject,
-    Mode,
-    NotApplied,
-    SafetyPolicy,
-    SessionId,
-    Tool,
-    ToolContext,
-)
+from geode.messages import JsonObject, Mode, SessionId
+from geode.steps import DataClass, Done, Effect, Ending, NotApplied, SafetyPolicy, Tool, ToolContext
 from geode.tools import schema
 from geode.tools.blocking import ChildOutput, run_child, run_to_end
 from geode.tools.output import cap_text

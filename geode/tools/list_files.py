@@ -6,19 +6,8 @@ import stat
 from functools import partial
 
 from geode.errors import ToolError
-from geode.messages import (
-    DataClass,
-    Done,
-    Effect,
-    Ending,
-    JsonObject,
-    Mode,
-    NotApplied,
-    SafetyPolicy,
-    SessionId,
-    Tool,
-    ToolContext,
-)
+from geode.messages import JsonObject, Mode, SessionId
+from geode.steps import DataClass, Done, Effect, Ending, NotApplied, SafetyPolicy, Tool, ToolContext
 from geode.tools import beneath, schema
 from geode.tools.blocking import run_to_end
 from geode.tools.output import cap_text

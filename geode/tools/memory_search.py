@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from geode.errors import StoreError
-from geode.messages import (
-    DataClass,
-    Done,
-    Effect,
-    Ending,
-    JsonObject,
-    Mode,
-    NotApplied,
-    SafetyPolicy,
-    Tool,
-    ToolContext,
-)
+from geode.messages import JsonObject, Mode
 from geode.ports import MemoryStore
+from geode.steps import DataClass, Done, Effect, Ending, NotApplied, SafetyPolicy, Tool, ToolContext
 from geode.tools import schema
 from geode.tools.output import cap_text, escape_controls
 

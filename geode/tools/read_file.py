@@ -6,19 +6,8 @@ import os
 from functools import partial
 
 from geode.errors import FileRefusedError, ToolError
-from geode.messages import (
-    DataClass,
-    Done,
-    Effect,
-    Ending,
-    JsonObject,
-    Mode,
-    NotApplied,
-    SafetyPolicy,
-    SessionId,
-    Tool,
-    ToolContext,
-)
+from geode.messages import JsonObject, Mode, SessionId
+from geode.steps import DataClass, Done, Effect, Ending, NotApplied, SafetyPolicy, Tool, ToolContext
 from geode.tools import schema
 from geode.tools.beneath import read_at
 from geode.tools.blocking import run_to_end

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from geode.messages import (
-    DataClass,
-    Effect,
-    Ending,
-    JsonObject,
-    Mode,
-    NotApplied,
-    SafetyPolicy,
-    Tool,
-    ToolContext,
-)
+from geode.messages import JsonObject, Mode
+from geode.steps import DataClass, Effect, Ending, NotApplied, SafetyPolicy, Tool, ToolContext
 from geode.tools import schema
 
 POLICY = SafetyPolicy(

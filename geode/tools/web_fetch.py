@@ -6,19 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from geode.errors import FetchRefusedError, ToolError
-from geode.messages import (
-    DataClass,
-    Done,
-    Effect,
-    Ending,
-    JsonObject,
-    Mode,
-    NotApplied,
-    SafetyPolicy,
-    Tool,
-    ToolContext,
-)
+from geode.messages import JsonObject, Mode
 from geode.ports import UrlWitness
+from geode.steps import DataClass, Done, Effect, Ending, NotApplied, SafetyPolicy, Tool, ToolContext
 from geode.tools import schema
 from geode.tools.fetch.client import FetchedPage, FetchRules, fetch
 from geode.tools.fetch.page import render_page

@@ -5,17 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from geode.errors import PathRefusedError, ToolError
-from geode.messages import (
+from geode.messages import JsonObject, Mode, SessionId
+from geode.steps import (
     Applied,
     DataClass,
     Done,
     Effect,
     Ending,
-    JsonObject,
-    Mode,
     NotApplied,
     SafetyPolicy,
-    SessionId,
     Tool,
     ToolContext,
 )

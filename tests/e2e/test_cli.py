@@ -13,8 +13,9 @@ from fakes.town import answers, town_environ, write_config
 from sqlalchemy import Connection, insert
 
 from channels.rehearsal.slack import RehearsalSlack
-from geode.messages import Effect, Mode, ReceiptId, SessionId, Thread, TurnId
+from geode.messages import Mode, ReceiptId, SessionId, Thread, TurnId
 from geode.ports import NoFailpoints, SystemClock
+from geode.steps import Effect
 from geode.store.database import Store
 from geode.store.lock import StateLock
 from geode.store.receipts import Intent, ReceiptState, Settlement, insert_receipt, settle_receipt

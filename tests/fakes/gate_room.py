@@ -14,25 +14,21 @@ from sqlalchemy import Connection, insert, select
 from geode.gate.executor import GateParts, ToolExecutor
 from geode.gate.policy import project_plan
 from geode.gate.processor import ToolCallProcessor
-from geode.messages import (
+from geode.messages import JsonObject, Mode, SessionId, ToolCall, TurnId
+from geode.ports import SystemClock
+from geode.records.receipts import EffectReceiptStore
+from geode.settings import Profile
+from geode.steps import (
     BoundToolPlan,
     Done,
     Effect,
     Ending,
-    JsonObject,
-    Mode,
     ReconcileHandler,
     ResourceStrategy,
     SafetyPolicy,
-    SessionId,
     Tool,
-    ToolCall,
     ToolContext,
-    TurnId,
 )
-from geode.ports import SystemClock
-from geode.records.receipts import EffectReceiptStore
-from geode.settings import Profile
 from geode.store.database import Store
 from geode.store.tables import sessions, timeline
 

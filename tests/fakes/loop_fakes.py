@@ -16,24 +16,9 @@ from geode.loop.ports import SavedBatch, TurnIdentity
 from geode.loop.prompt import PromptSources
 from geode.loop.run import LoopParts
 from geode.loop.state import TurnEnd, TurnStart
-from geode.messages import (
-    BoundToolPlan,
-    DataClass,
-    Done,
-    Effect,
-    JsonObject,
-    Message,
-    Mode,
-    SafetyPolicy,
-    SessionId,
-    Text,
-    Tool,
-    ToolCall,
-    ToolContext,
-    ToolResult,
-    TurnId,
-)
+from geode.messages import JsonObject, Message, Mode, SessionId, Text, ToolCall, ToolResult, TurnId
 from geode.records.outcomes import BatchOutcome
+from geode.steps import BoundToolPlan, DataClass, Done, Effect, SafetyPolicy, Tool, ToolContext
 from geode.store.timeline import TimelineEntry
 
 

@@ -8,24 +8,26 @@ from typing import Any
 
 from geode.messages import (
     Block,
+    JsonObject,
+    Message,
+    Mode,
+    SessionId,
+    Text,
+    ToolCall,
+    ToolResult,
+    TurnId,
+)
+from geode.steps import (
     BoundToolPlan,
     DataClass,
     Done,
     Effect,
-    JsonObject,
-    Message,
-    Mode,
     ModelAdapter,
     SafetyPolicy,
-    SessionId,
     StepSnapshot,
     SystemPrompt,
-    Text,
     Tool,
-    ToolCall,
     ToolContext,
-    ToolResult,
-    TurnId,
 )
 
 MODEL = "claude-opus-5-5"

@@ -6,17 +6,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
-from geode.messages import (
-    Block,
-    JsonObject,
-    Message,
-    ModelReply,
-    StepSnapshot,
-    StopCause,
-    Text,
-    ToolCall,
-    Usage,
-)
+from geode.messages import Block, JsonObject, Message, Text, ToolCall
+from geode.steps import ModelReply, StepSnapshot, StopCause, Usage
 
 Scripted: TypeAlias = (
     ModelReply | BaseException | Callable[[StepSnapshot], "ModelReply | Awaitable[ModelReply]"]

@@ -18,7 +18,7 @@ from sqlalchemy import Select, select
 
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute
-from geode.messages import InboundMessage, Place, SessionId, Thread, Tool
+from geode.messages import InboundMessage, Place, SessionId, Thread
 from geode.ports import Accepted, Clock, Failpoints, NoFailpoints
 from geode.reply.delivery import Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
@@ -28,6 +28,7 @@ from geode.session.leases import Leases
 from geode.session.requests import compose_request
 from geode.settings import Settings
 from geode.settings_load import Loaded
+from geode.steps import Tool
 from geode.store.database import Store, migrate_forward
 from geode.store.sessions import find_session
 from geode.store.tables import outbox, sessions

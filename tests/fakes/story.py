@@ -13,21 +13,17 @@ from pathlib import Path
 
 from geode.llm.routes import ModelRoute
 from geode.loop.quoting import is_note
-from geode.messages import (
+from geode.messages import JsonObject, Message, Mode, Text, ToolCall
+from geode.steps import (
     DataClass,
     Done,
     Effect,
     Ending,
-    JsonObject,
-    Message,
-    Mode,
     ModelReply,
     SafetyPolicy,
     StepSnapshot,
     StopCause,
-    Text,
     Tool,
-    ToolCall,
     ToolContext,
     Usage,
 )

@@ -7,17 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from geode.errors import StoreError
-from geode.messages import (
-    Done,
-    Ending,
-    JsonObject,
-    Mode,
-    NotApplied,
-    SessionId,
-    Tool,
-    ToolContext,
-    TurnId,
-)
+from geode.messages import JsonObject, Mode, SessionId, TurnId
+from geode.steps import Done, Ending, NotApplied, Tool, ToolContext
 from geode.tools.urls import find_urls
 
 CONTEXT = ToolContext(

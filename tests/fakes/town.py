@@ -37,7 +37,8 @@ people = {people}
 operators = ["U0ANA"]
 
 [profiles.writer]
-tools = ["list_files", "read_file", "grep_files", "write_file", "edit_file", "memory_save", "memory_search", "web_fetch"]
+tools = ["list_files", "read_file", "grep_files", "write_file", "edit_file",
+         "memory_save", "memory_search", "web_fetch"]
 {more}
 """
 

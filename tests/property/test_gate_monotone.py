@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geode.gate.policy import ALWAYS_REMOVED, Allow, decide, project_plan
-from geode.messages import UNATTENDED, Effect, Mode, SessionId, Tool, ToolContext, TurnId
+from geode.messages import UNATTENDED, Mode, SessionId, TurnId
 from geode.settings import Profile
+from geode.steps import Effect, Tool, ToolContext
 
 NAMES = [
     "read_file",

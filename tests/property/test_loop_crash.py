@@ -15,17 +15,8 @@ from geode.loop.limits import LoopLimits
 from geode.loop.pairing import INTERRUPTED
 from geode.loop.ports import SavedBatch
 from geode.loop.state import LoopState, TurnStart
-from geode.messages import (
-    Message,
-    ModelReply,
-    StepSnapshot,
-    StopCause,
-    TerminationReason,
-    Text,
-    ToolCall,
-    ToolContext,
-    ToolResult,
-)
+from geode.messages import Message, TerminationReason, Text, ToolCall, ToolResult
+from geode.steps import ModelReply, StepSnapshot, StopCause, ToolContext
 
 KINDS = st.sampled_from(["calls", "calls", "calls", "empty", "cut text", "cut calls", "pause"])
 PLANS = st.lists(st.tuples(KINDS, st.integers(1, 3)), max_size=8)

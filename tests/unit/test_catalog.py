@@ -18,7 +18,7 @@ from geode.llm.catalog import (
     parse_model,
     price_of,
 )
-from geode.messages import Usage
+from geode.steps import Usage
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from fakes.spine_room import LEASE_S, THREAD, RoomClock, SpineRoom, open_room
 
 from geode.errors import StaleEpochError
-from geode.messages import SessionId, TerminationReason, Usage
+from geode.messages import SessionId, TerminationReason
 from geode.session.claims import Claim, EarlierDue
+from geode.steps import Usage
 from geode.store import inbox, sessions, turns
 from geode.store.leases import renew_leases, require_epoch
 from geode.store.tables import inbox as inbox_rows

@@ -14,16 +14,8 @@ from geode.loop.limits import LoopLimits
 from geode.loop.quoting import is_note
 from geode.loop.state import LoopState, TurnStart
 from geode.loop.termination import describe_end
-from geode.messages import (
-    Message,
-    ModelReply,
-    StepSnapshot,
-    StopCause,
-    TerminationReason,
-    Text,
-    ToolCall,
-    Usage,
-)
+from geode.messages import Message, TerminationReason, Text, ToolCall
+from geode.steps import ModelReply, StepSnapshot, StopCause, Usage
 
 R = TerminationReason
 WORDS = "several plain words of no importance at all "

@@ -15,19 +15,9 @@ from fakes.gate_room import Counted, GateRoom, call, make_tool, open_room, plan_
 from geode.errors import FileRefusedError, StaleEpochError
 from geode.gate.executor import CallOutcome
 from geode.gate.policy import project_plan
-from geode.messages import (
-    Applied,
-    Done,
-    Effect,
-    Ending,
-    JsonObject,
-    Mode,
-    NotApplied,
-    ReceiptId,
-    ToolCall,
-    ToolContext,
-)
+from geode.messages import JsonObject, Mode, ReceiptId, ToolCall
 from geode.settings import Profile
+from geode.steps import Applied, Done, Effect, Ending, NotApplied, ToolContext
 from geode.store.receipts import Receipt, ReceiptState
 from geode.tools.blocking import run_to_end
 

@@ -11,7 +11,8 @@ from fakes.gate_room import GateRoom, call, make_tool, open_room, plan_of
 
 from geode.errors import StaleEpochError
 from geode.llm.arguments import parse_call
-from geode.messages import Done, Effect, Ending, JsonObject, ToolCall, ToolContext
+from geode.messages import JsonObject, ToolCall
+from geode.steps import Done, Effect, Ending, ToolContext
 from geode.store.receipts import ReceiptState
 
 

@@ -7,7 +7,8 @@ from fakes.gate_room import make_tool
 
 from geode.gate.schema import FAULT_CHARS_MAX, Fault, SchemaChecks
 from geode.llm.arguments import parse_call
-from geode.messages import JsonObject, Tool, ToolCall
+from geode.messages import JsonObject, ToolCall
+from geode.steps import Tool
 
 OPEN: JsonObject = {
     "type": "object",

@@ -16,7 +16,8 @@ from geode.llm.adapters.anthropic_stream import (
     StreamFaultError,
 )
 from geode.llm.sse import EVENT_BYTES_MAX, EventTooLongError, SseParser
-from geode.messages import StopCause, Text, ToolCall, Usage
+from geode.messages import Text, ToolCall
+from geode.steps import StopCause, Usage
 
 START: dict[str, Any] = {
     "type": "message_start",

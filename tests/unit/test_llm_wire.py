@@ -21,7 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geode.llm.adapters.anthropic_wire import LOST_RESULT, build_request
-from geode.messages import BoundToolPlan, Message, SystemPrompt, Text, ToolCall, ToolResult
+from geode.messages import Message, Text, ToolCall, ToolResult
+from geode.steps import BoundToolPlan, SystemPrompt
 
 MODEL = ScriptedModel(provider="anthropic")
 MARK = {"type": "ephemeral"}

@@ -8,7 +8,8 @@ from fakes.scripted_model import USAGE, call, say
 
 from geode.loop.state import TurnStart
 from geode.loop.termination import describe_end
-from geode.messages import Message, ModelReply, StopCause, TerminationReason, Text, ToolCall
+from geode.messages import Message, TerminationReason, Text, ToolCall
+from geode.steps import ModelReply, StopCause
 
 R = TerminationReason
 WHOLE = ToolCall("c1", "read_file", {"path": "b.md"})

@@ -19,7 +19,8 @@ from geode.loop.guards import (
 )
 from geode.loop.limits import LoopLimits
 from geode.loop.state import TurnEnd, TurnStart
-from geode.messages import JsonObject, StepSnapshot, TerminationReason, ToolCall, ToolResult
+from geode.messages import JsonObject, TerminationReason, ToolCall, ToolResult
+from geode.steps import StepSnapshot
 
 R = TerminationReason
 N = REPEATS_MAX

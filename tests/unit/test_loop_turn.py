@@ -13,7 +13,8 @@ from fakes.scripted_model import call, say
 from geode.errors import StaleEpochError, StorageFullError
 from geode.loop.limits import LoopLimits
 from geode.loop.state import LoopState, TurnStart, continue_turn
-from geode.messages import JsonObject, StopCause, TerminationReason, ToolCall, Usage
+from geode.messages import JsonObject, TerminationReason, ToolCall
+from geode.steps import StopCause, Usage
 
 R = TerminationReason
 

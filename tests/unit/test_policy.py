@@ -6,17 +6,9 @@ import pytest
 from fakes.gate_room import Counted, make_tool
 
 from geode.gate.policy import Allow, Ask, Deny, decide, find_tool, project_plan
-from geode.messages import (
-    UNATTENDED,
-    BoundToolPlan,
-    Effect,
-    Mode,
-    SessionId,
-    Tool,
-    ToolContext,
-    TurnId,
-)
+from geode.messages import UNATTENDED, Mode, SessionId, TurnId
 from geode.settings import BUILTIN_PROFILES, Profile
+from geode.steps import BoundToolPlan, Effect, Tool, ToolContext
 
 READ = make_tool("read_file")
 WRITE = make_tool("write_file", Effect.MUTATE)

@@ -11,19 +11,10 @@ import pytest
 from fakes.gate_room import Counted, GateRoom, call, make_tool, open_room, plan_of
 
 from geode.errors import ControlError, StaleEpochError, StorageFullError
-from geode.messages import (
-    Applied,
-    Done,
-    Effect,
-    Ending,
-    JsonObject,
-    NotApplied,
-    Tool,
-    ToolCall,
-    ToolContext,
-)
+from geode.messages import JsonObject, ToolCall
 from geode.records.outcomes import BatchOutcome
 from geode.records.reconcile import read_back
+from geode.steps import Applied, Done, Effect, Ending, NotApplied, Tool, ToolContext
 from geode.store.receipts import ReceiptState, Settlement
 
 

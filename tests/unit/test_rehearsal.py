@@ -14,14 +14,13 @@ from geode.loop.quoting import write_note
 from geode.messages import (
     InboundMessage,
     Message,
-    ModelReply,
     Person,
     QuotedMessage,
-    StopCause,
     Thread,
     ToolCall,
     ToolResult,
 )
+from geode.steps import ModelReply, StopCause
 
 PLACE = Thread("slack", "T1", "C1", "1.0")
 

@@ -10,7 +10,8 @@ import jsonschema
 import pytest
 from fakes.tool_room import NotesInMemory, SaidUrls, context
 
-from geode.messages import Effect, Mode, NotApplied, Tool
+from geode.messages import Mode
+from geode.steps import Effect, NotApplied, Tool
 from geode.tools.catalogue import build_catalogue, register
 from geode.tools.web_fetch import FetchGrant
 from geode.tools.workspace import Workspaces

@@ -8,7 +8,7 @@ import pytest
 from fakes.tool_room import NotesInMemory, context
 
 from geode.errors import StaleEpochError, StorageFullError
-from geode.messages import Done, NotApplied
+from geode.steps import Done, NotApplied
 from geode.tools import memory_save, memory_search
 
 ROWS = ("步2 重跑gen-itgc后50条悬空引用清零", "今天讨论了部署方案", 'C++ and "NEAR(" in ไทย テスト')

@@ -13,9 +13,10 @@ from fakes.scripted_model import call, say
 from fakes.spine_room import LEASE_S, THREAD, RoomClock, SpineRoom, Worker, open_room, until
 
 from geode.errors import ChannelDownError
-from geode.messages import ModelReply, QuotedMessage, SessionId, StepSnapshot, Thread
+from geode.messages import QuotedMessage, SessionId, Thread
 from geode.reply import sentences
 from geode.session.claims import EarlierDue
+from geode.steps import ModelReply, StepSnapshot
 from geode.store import sessions
 from geode.store.tables import checkpoints, inbox, outbox, timeline, turns
 from geode.store.tables import sessions as session_rows
@@ -314,7 +315,8 @@ async def test_earlier_messages_read_by_two_workers_are_kept_once(room: SpineRoo
 async def test_uncertain_effect_is_told_to_the_thread_once(tmp_path: Path) -> None:
     from fakes.gate_room import make_tool
 
-    from geode.messages import Effect, Ending, JsonObject, ToolContext
+    from geode.messages import JsonObject
+    from geode.steps import Effect, Ending, ToolContext
 
     async def burn(_context: ToolContext, _arguments: JsonObject) -> Ending:
         raise OSError("the wire was cut")
@@ -335,7 +337,7 @@ async def test_uncertain_effect_is_told_to_the_thread_once(tmp_path: Path) -> No
 async def test_resumed_turn_goes_on_from_its_saved_batch(tmp_path: Path) -> None:
     from fakes.gate_room import make_tool
 
-    from geode.messages import Effect
+    from geode.steps import Effect
 
     counted = make_tool("act", Effect.MUTATE)
     async with open_room(tmp_path, tools=(counted.tool,)) as room:

@@ -23,8 +23,9 @@ from structlog.testing import capture_logs
 
 from geode.llm.adapters.anthropic import AnthropicAdapter, AnthropicSettings
 from geode.llm.arguments import RAW_CHARS_MAX
-from geode.messages import Message, StopCause, Text, ToolCall, ToolResult, Usage
+from geode.messages import Message, Text, ToolCall, ToolResult
 from geode.ports import SystemClock
+from geode.steps import StopCause, Usage
 
 
 @asynccontextmanager

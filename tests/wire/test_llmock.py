@@ -15,8 +15,8 @@ from fakes.model_steps import make_plan, make_step, results, user
 from geode.llm.adapters.anthropic import AnthropicAdapter, AnthropicSettings
 from geode.llm.errors import BadRequest, ContextOverflow, ModelError, Unauthorised
 from geode.llm.retry import RetryPolicy
-from geode.messages import StopCause
 from geode.ports import SystemClock
+from geode.steps import StopCause
 
 SERVE = """
 import sys

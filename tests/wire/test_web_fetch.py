@@ -15,7 +15,8 @@ from fakes.tool_room import SaidUrls, context, reason_of, text_of
 from fakes.web import PUBLIC, Web, serve_web
 
 from geode.errors import FetchRefusedError
-from geode.messages import Done, JsonObject, Tool
+from geode.messages import JsonObject
+from geode.steps import Done, Tool
 from geode.tools import web_fetch
 from geode.tools.fetch.client import FetchRules
 from geode.tools.output import OUTPUT_BYTES_MAX

@@ -19,8 +19,8 @@ from geode.llm.adapters.anthropic_errors import PROVIDER
 from geode.llm.adapters.anthropic_wire import WIRE, build_request
 from geode.llm.catalog import ModelRef, OwnPrices, cost_micro_usd, limits_of, load_catalog
 from geode.llm.retry import RetryBounds, RetryPolicy, call_with_retries
-from geode.messages import ModelReply, StepSnapshot, StopCause
 from geode.ports import Clock
+from geode.steps import ModelReply, StepSnapshot, StopCause
 
 if TYPE_CHECKING:
     from geode.llm.adapters.anthropic_sdk import SdkRoute

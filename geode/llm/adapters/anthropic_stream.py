@@ -10,7 +10,8 @@ from typing import Any, cast
 import orjson
 
 from geode.llm.adapters.anthropic_blocks import OpenBlock, blocks_to_message
-from geode.messages import Message, StopCause, Usage
+from geode.messages import Message
+from geode.steps import StopCause, Usage
 
 STOP_CAUSES: Mapping[str, StopCause] = {
     "end_turn": StopCause.END,

@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import orjson
 
-from geode.messages import BoundToolPlan, Message, StepSnapshot, SystemPrompt, Text, ToolCall
+from geode.messages import Message, Text, ToolCall
+from geode.steps import BoundToolPlan, StepSnapshot, SystemPrompt
 
 WIRE = "anthropic"
 """The key of our caches in `Message.wire` and `BoundToolPlan.wire`."""

@@ -180,7 +180,7 @@ class Channel(Protocol):
         ...
 
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
-        """Up to 50 messages (20 kB) that people wrote in the thread before that id, oldest first."""
+        """Up to 50 messages (20 kB) people wrote in the thread before that id, oldest first."""
         ...
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:

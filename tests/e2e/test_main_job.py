@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from channels.rehearsal.slack import RehearsalSlack
 from fakes.town import answers, running_daemon
+
+from channels.rehearsal.slack import RehearsalSlack
 
 
 async def test_mention_is_answered_once_in_its_thread(tmp_path: Path) -> None:

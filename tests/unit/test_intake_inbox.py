@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.loopback import LoopbackPlatform
 from sqlalchemy import Connection, select, update
 
-from fakes.loopback import LoopbackPlatform
 from geode.intake.inbox import Inbox
 from geode.messages import Place, SessionId, Thread
 from geode.ports import NoFailpoints, SystemClock

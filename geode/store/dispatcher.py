@@ -68,7 +68,7 @@ class Dispatcher:
     async def _serve(self, session_id: SessionId) -> None:
         try:
             await self._handler(session_id)
-        except Exception:  # boundary: turn and delivery
+        except Exception:  # boundary: turn or delivery
             log.exception("handler_failed", lane=self._name, session=session_id)
         finally:
             del self._active[session_id]

@@ -110,7 +110,8 @@ class Writer:
     def _commit_group(self, connection: Connection, group: list[_Unit]) -> None:
         try:
             self._try_commit(connection, group)
-        except Exception as error:  # noqa: BLE001 - classified, then told to every member
+        # boundary: write unit, told to every member of its group
+        except Exception as error:  # noqa: BLE001
             if len(group) == 1:
                 group[0].error = store_error_of(error)
                 return
@@ -146,7 +147,7 @@ class Writer:
         try:
             unit.result = unit.run(connection)
             _execute(connection, "RELEASE unit")
-        except Exception as error:
+        except Exception as error:  # boundary: write unit
             if not _is_in_transaction(connection):
                 raise _GroupLostError from error
             _execute(connection, "ROLLBACK TO unit")

@@ -19,7 +19,7 @@ from geode.messages import OutboundBody, Part, Place, SessionId
 from geode.ports import Channel, Clock, Failpoints, Redactor
 from geode.reply.journal import ClaimedRow, SendJournal
 from geode.reply.sending import Outcome, Refused, Sent, Unknown, Wait, find_part, send_part
-from geode.store import inbox, outbox
+from geode.store import outbox
 from geode.store.database import Store
 from geode.store.dispatcher import Dispatcher
 from geode.store.outbox import OutboxRow, PartRow
@@ -134,17 +134,15 @@ class Delivery:
             self._locks.pop(session_id, None)
 
     async def _deliver_head(self, session_id: SessionId) -> bool:
-        head = await self._store.read(lambda tx: outbox.read_head(tx, session_id))
-        if head is None or head.due_at_us > self._parts.clock.now_us():
-            return False
-        channel = self._parts.channels.get(head.place.thread.platform)
-        if channel is None:
-            return False
-        claimed = await self._journal.claim(head, self._plan(channel, _body_of(head)))
+        claimed = await self._journal.claim(session_id, self._plan_row)
         if claimed is None:
-            after = await self._store.read(lambda tx: outbox.read_head(tx, session_id))
-            return after is not None and after.id != head.id
+            return False
+        channel = self._parts.channels[claimed.row.place.thread.platform]
         return await self._deliver_parts(channel, claimed)
+
+    def _plan_row(self, row: OutboxRow) -> tuple[Part, ...] | None:
+        channel = self._parts.channels.get(row.place.thread.platform)
+        return None if channel is None else self._plan(channel, _body_of(row))
 
     def _plan(self, channel: Channel, body: OutboundBody) -> tuple[Part, ...]:
         clean = replace(body, markdown=self._parts.redactor.redact(body.markdown))
@@ -165,11 +163,12 @@ class Delivery:
             if isinstance(outcome, Wait):
                 await self._journal.postpone(claimed, part, outcome)
                 return False
-            if part is claimed.open_parts[-1] and claimed.row.kind == "answer":
-                await self._clear_marks(claimed.row)
-            await self._journal.settle(claimed, part, outcome)
             if isinstance(outcome, Refused):
                 log.error("send_refused", row=claimed.row.id, reason=outcome.reason)
+            if part is claimed.open_parts[-1]:
+                await self._clear_marks(claimed)
+                return await self._journal.close(claimed, part, outcome)
+            await self._journal.settle(claimed, part, outcome)
         return True
 
     async def _apply(
@@ -216,10 +215,9 @@ class Delivery:
         await self._parts.clock.sleep(self._parts.second_look_s)
         return await find_part(channel, row.place, key, row.created_at_us)
 
-    async def _clear_marks(self, row: OutboxRow) -> None:
-        ids = await self._store.read(lambda tx: inbox.list_turn_messages(tx, row.turn_id))
-        for message_id in ids:
-            await self.mark_working(row.place, message_id, is_on=False)
+    async def _clear_marks(self, claimed: ClaimedRow) -> None:
+        for message_id in claimed.marked:
+            await self.mark_working(claimed.row.place, message_id, is_on=False)
 
 
 def _body_of(row: OutboxRow) -> OutboundBody:

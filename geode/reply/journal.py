@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from geode.errors import StaleEpochError
-from geode.messages import Part
+from geode.messages import Part, SessionId
 from geode.ports import Clock
 from geode.reply import sentences
 from geode.reply.sending import Refused, Sent, Wait
-from geode.store import outbox
+from geode.store import inbox, outbox
 from geode.store.database import Store, Tx
 from geode.store.outbox import OutboxRow, PartRow, PlannedPart
 
@@ -27,6 +27,8 @@ class ClaimedRow:
     row: OutboxRow
     epoch: int
     open_parts: tuple[PartRow, ...]
+    marked: tuple[str, ...]
+    """The messages that an answer takes the working mark from."""
     is_unknown: bool
     clock: Clock
     until: float
@@ -36,6 +38,10 @@ class ClaimedRow:
         """The last look before a send: a worker that was frozen since its commit sends nothing."""
         if self.clock.monotonic() >= self.until:
             raise StaleEpochError(self.row.session_id, self.epoch)
+
+
+Plan = Callable[[OutboxRow], Sequence[Part] | None]
+"""The parts of a row, by a pure function; None while its channel is not there."""
 
 
 class SendJournal:
@@ -48,14 +54,14 @@ class SendJournal:
         self._lease_us = int(lease_s * 1_000_000)
         self.owner = owner
 
-    async def claim(self, head: OutboxRow, parts: Sequence[Part]) -> ClaimedRow | None:
-        """Take the thread's lease, fix the row's parts once, and prepare the first open one.
+    async def claim(self, session_id: SessionId, plan: Plan) -> ClaimedRow | None:
+        """Take the thread's lease, fix the head's parts once, and prepare the first open one.
 
-        None when another worker delivers this thread or the row is no longer its head.
+        None when nothing is due or another worker delivers this thread; then nothing is written.
         """
         until = self._clock.monotonic() + self._lease_s
         return await self._store.write(
-            "delivery.claim", lambda tx: self._claim(tx, head, parts, until)
+            "delivery.claim", lambda tx: self._claim(tx, session_id, plan, until)
         )
 
     async def mark(self, claimed: ClaimedRow, number: int, state: str, **values: str) -> None:
@@ -68,19 +74,26 @@ class SendJournal:
         await self._write(claimed, "delivery.mark", unit)
 
     async def settle(self, claimed: ClaimedRow, part: PartRow, outcome: Sent | Refused) -> None:
-        """Record what a part came to and prepare the next one, or close the row after the last."""
-        is_last = part.number == claimed.open_parts[-1].number
+        """Record what a part came to, and prepare the next one."""
 
         def unit(tx: Tx) -> None:
             now_us = self._renew(tx, claimed)
             _record(tx, claimed.row.id, part.number, outcome)
-            if is_last:
-                outbox.end_from_parts(tx, claimed.row.id, now_us)
-                outbox.release_delivery(tx, claimed.row.session_id)
-            else:
-                outbox.set_part(tx, claimed.row.id, part.number + 1, "prepared", at_us=now_us)
+            outbox.set_part(tx, claimed.row.id, part.number + 1, "prepared", at_us=now_us)
 
         await self._write(claimed, "delivery.settle", unit)
+
+    async def close(self, claimed: ClaimedRow, part: PartRow, outcome: Sent | Refused) -> bool:
+        """Record what the last part came to and end the row; True when another row waits."""
+        row = claimed.row
+
+        def unit(tx: Tx) -> bool:
+            outbox.give_back_delivery(tx, row.session_id, claimed.epoch)
+            _record(tx, row.id, part.number, outcome)
+            outbox.end_from_parts(tx, row.id, self._clock.now_us())
+            return outbox.has_open(tx, row.session_id)
+
+        return await self._store.write("delivery.settle", unit)
 
     async def postpone(self, claimed: ClaimedRow, part: PartRow, wait: Wait) -> None:
         """Give the thread back until the wait is over."""
@@ -89,12 +102,12 @@ class SendJournal:
         seconds = backoff_s if wait.seconds is None else wait.seconds
 
         def unit(tx: Tx) -> None:
-            now_us = self._renew(tx, claimed)
+            now_us = self._clock.now_us()
+            outbox.give_back_delivery(tx, row.session_id, claimed.epoch)
             outbox.set_part(
                 tx, row.id, part.number, "planned" if wait.is_unsent else "uncertain", at_us=now_us
             )
             outbox.postpone_row(tx, row.id, now_us + int(seconds * 1_000_000), wait.reason)
-            outbox.release_delivery(tx, row.session_id)
 
         await self._store.write("delivery.postpone", unit)
 
@@ -108,41 +121,38 @@ class SendJournal:
         outbox.require_delivery(tx, claimed.row.session_id, claimed.epoch, now_us + self._lease_us)
         return now_us
 
-    def _claim(
-        self, tx: Tx, head: OutboxRow, parts: Sequence[Part], until: float
-    ) -> ClaimedRow | None:
+    def _claim(self, tx: Tx, session_id: SessionId, plan: Plan, until: float) -> ClaimedRow | None:
         now_us = self._clock.now_us()
+        row = outbox.read_head(tx, session_id)
+        if row is None or row.due_at_us > now_us:
+            return None
+        rendered = plan(row)
+        if rendered is None:
+            return None
+        until_us = now_us + self._lease_us
         epoch = outbox.take_delivery(
-            tx,
-            head.session_id,
-            owner=self.owner,
-            now_us=now_us,
-            until_us=now_us + self._lease_us,
+            tx, session_id, owner=self.owner, now_us=now_us, until_us=until_us
         )
         if epoch is None:
             return None
-        row = outbox.read_head(tx, head.session_id)
-        if row is None or row.id != head.id:
-            outbox.release_delivery(tx, head.session_id)
-            return None
+        if row.kind == "progress" and not row.parts and outbox.is_answered(tx, row.turn_id):
+            outbox.end_row(tx, row.id, "not_applied", now_us, "answered first")
+            return self._claim(tx, session_id, plan, until)
         if not row.parts:
-            if row.kind == "progress" and outbox.is_answered(tx, row.turn_id):
-                outbox.end_row(tx, row.id, "not_applied", now_us, "answered first")
-                outbox.release_delivery(tx, row.session_id)
-                return None
-            outbox.plan_parts(tx, row.id, _place_parts(tx, row, parts, now_us))
+            planned = _place_parts(tx, row, rendered, now_us)
+            row = replace(row, parts=outbox.plan_parts(tx, row.id, planned))
         return self._prepare_first(tx, row, epoch, until)
 
     def _prepare_first(self, tx: Tx, row: OutboxRow, epoch: int, until: float) -> ClaimedRow:
-        open_parts = tuple(
-            part for part in outbox.read_parts(tx, row.id) if part.state in OPEN_PART_STATES
-        )
+        open_parts = tuple(part for part in row.parts if part.state in OPEN_PART_STATES)
         first = open_parts[0]
         is_unknown = first.state != "planned" and not first.edits
         if first.state == "planned":
             now_us = self._clock.now_us()
             outbox.set_part(tx, row.id, first.number, "prepared", at_us=now_us)
-        return ClaimedRow(row, epoch, open_parts, is_unknown, self._clock, until)
+        is_answer = row.kind == "answer"
+        marked = tuple(inbox.list_turn_messages(tx, row.turn_id)) if is_answer else ()
+        return ClaimedRow(row, epoch, open_parts, marked, is_unknown, self._clock, until)
 
 
 def _place_parts(tx: Tx, row: OutboxRow, parts: Sequence[Part], now_us: int) -> list[PlannedPart]:

@@ -69,8 +69,14 @@ _HOLD_ON = Statement(
 )
 _RELEASE = Statement(
     update(threads)
-    .where(threads.c.session_id == bindparam("session"))
+    .where(
+        threads.c.session_id == bindparam("session"), threads.c.delivery_epoch == bindparam("held")
+    )
     .values(delivery_owner="", delivery_until_us=0)
+    .returning(threads.c.session_id)
+)
+_OPEN = Statement(
+    select(outbox.c.id).where(outbox.c.session_id == bindparam("session"), _IS_OPEN).limit(1)
 )
 _PLAN = Statement(insert(outbox_parts), ("outbox_id", "number", "payload", "plain", "edits"))
 _BEGIN_SENDING = Statement(
@@ -194,6 +200,7 @@ def read_head(tx: Connection, session_id: SessionId) -> OutboxRow | None:
     row = _HEAD.first(tx, {"session": session_id})
     if row is None:
         return None
+    is_planned = row.state != "queued"
     thread = Thread(row.platform, row.workspace, row.channel, row.thread)
     return OutboxRow(
         id=row.id,
@@ -206,7 +213,7 @@ def read_head(tx: Connection, session_id: SessionId) -> OutboxRow | None:
         due_at_us=row.due_at_us,
         created_at_us=row.created_at_us,
         place=Place(thread, row.reply_to),
-        parts=read_parts(tx, row.id),
+        parts=read_parts(tx, row.id) if is_planned else (),
     )
 
 
@@ -244,13 +251,19 @@ def require_delivery(
         _HOLD_ON.run(tx, {"session": session_id, "until_us": until_us})
 
 
-def release_delivery(tx: Connection, session_id: SessionId) -> None:
-    """Give the delivery lease back."""
-    _RELEASE.run(tx, {"session": session_id})
+def give_back_delivery(tx: Connection, session_id: SessionId, epoch: int) -> None:
+    """Give the delivery lease back; raises `StaleEpochError` when it is not held any more."""
+    if _RELEASE.scalar(tx, {"session": session_id, "held": epoch}) is None:
+        raise StaleEpochError(session_id, epoch)
 
 
-def plan_parts(tx: Connection, outbox_id: int, parts: Sequence[PlannedPart]) -> None:
-    """Fix a row's parts before the first of them is sent."""
+def has_open(tx: Connection, session_id: SessionId) -> bool:
+    """Whether anything of the thread is still to be delivered."""
+    return _OPEN.scalar(tx, {"session": session_id}) is not None
+
+
+def plan_parts(tx: Connection, outbox_id: int, parts: Sequence[PlannedPart]) -> tuple[PartRow, ...]:
+    """Fix a row's parts before the first of them is sent, and return them as they are stored."""
     _PLAN.run_many(
         tx,
         [
@@ -265,6 +278,10 @@ def plan_parts(tx: Connection, outbox_id: int, parts: Sequence[PlannedPart]) -> 
         ],
     )
     _BEGIN_SENDING.run(tx, {"row": outbox_id})
+    return tuple(
+        PartRow(number, planned.part, "planned", planned.edits, "")
+        for number, planned in enumerate(parts)
+    )
 
 
 def set_part(tx: Connection, outbox_id: int, number: int, state: str, **values: Any) -> None:

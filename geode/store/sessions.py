@@ -109,7 +109,7 @@ def release_session(
     tx: Connection, session_id: SessionId, state: SessionState, now_us: int
 ) -> None:
     """Give the lease back; the caller has proven its epoch in the same transaction."""
-    _RELEASE.run(tx, {"session": session_id, "new_state": state.value, "now_us": now_us})
+    _RELEASE.run(tx, {"session": session_id, "new_state": str(state), "now_us": now_us})
 
 
 def expire_leases(tx: Connection) -> int:

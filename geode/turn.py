@@ -199,7 +199,7 @@ class TurnRunner:
             if end.reason not in DELIVERABLE:
                 return FinishedTurn(end, describe_end(end.reason, end.detail))
             verdict = await verify_turn_async(
-                _candidate_of(restored.history, end),
+                _candidate_of((*start.history, *end.saved), end),
                 self._parts.judge,
                 VerifyBudget(CONTINUATIONS_MAX - end.state.attempts, deadline),
                 claim.turn_id,

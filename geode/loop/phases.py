@@ -248,5 +248,6 @@ def terminate(run: TurnRun, ending: Ending) -> TurnEnd:
         unsaved=unsaved,
         state=run.current_state(),
         entries=entries,
+        saved=tuple(run.saved),
         detail=ending.detail,
     )

@@ -55,6 +55,8 @@ class TurnRun:
     """Monotonic seconds at which this run began."""
     unsaved: list[Message]
     entries: list[TimelineEntry]
+    saved: list[Message] = field(default_factory=list[Message])
+    """Messages that this run stored with its batches."""
     choice: RoundChoice = field(default_factory=RoundChoice)
     cut_texts: list[str] = field(default_factory=list[str])
     """Text of answers that were cut and are being continued."""
@@ -148,5 +150,6 @@ class TurnRun:
 
     def mark_saved(self) -> None:
         """The save came back: its messages and entries are stored."""
+        self.saved += self.unsaved
         self.unsaved.clear()
         self.entries.clear()

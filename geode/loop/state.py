@@ -135,6 +135,8 @@ class TurnEnd:
     unsaved: tuple[Message, ...]
     state: LoopState
     entries: tuple[TimelineEntry, ...]
+    saved: tuple[Message, ...] = ()
+    """What the run stored with its batches: it stands between the history and `unsaved`."""
     detail: str = ""
     """A whole sentence with the particulars of a failure."""
 
@@ -155,6 +157,7 @@ def continue_turn(
     """The start of another run of the same request, one continuation of the budget used."""
     return replace(
         start,
+        history=start.history + end.saved,
         state=replace(end.state, attempts=end.state.attempts + 1),
         remaining_s=remaining_s,
         unsaved=end.unsaved,

@@ -268,6 +268,24 @@ async def test_loop_repairs_the_same_request_with_the_miss_as_a_note() -> None:
     assert second.unsaved[: len(first.unsaved)] == first.unsaved
 
 
+async def test_loop_repairs_with_every_call_and_result_of_the_first_attempt() -> None:
+    room = LoopRoom(
+        [call(("look", {"at": 1})), call(("look", {"at": 2})), say(""), say(""), say("two seen")],
+        tools={"look": lambda c, a: f"seen {a['at']}"},
+    )
+    start = TurnStart((user("hi"),))
+
+    first = await room.run(start)
+    second = await room.run(continue_turn(start, first, "say something", None))
+
+    assert second.text == "two seen"
+    shown = room.model.steps[-1].messages
+    assert [c.arguments for m in shown for c in m.calls] == [{"at": 1}, {"at": 2}]
+    assert [r.text for m in shown for r in m.results] == ["seen 1", "seen 2"]
+    stored = (*start.history, *room.records.stored, *second.unsaved)
+    assert stored[: len(shown)] == shown
+
+
 async def test_loop_gives_a_repair_one_more_round_when_the_steps_are_used_up() -> None:
     room = LoopRoom([say("bad"), say("better")], limits=LoopLimits(steps_max=1))
     start = TurnStart((user("hi"),))

@@ -98,8 +98,11 @@ class CatchUp:
                 async with asyncio.timeout(CATCH_UP_TIMEOUT_S):
                     await channel.catch_up(await self._plan(channel.name), intake)
                 await self._raise_floors(heads)
-            except (ChannelError, StoreError, TimeoutError) as error:
-                log.warning("catch_up_failed", channel=channel.name, reason=str(error))
+            except Exception as error:  # boundary: channel event
+                if isinstance(error, (ChannelError, StoreError, TimeoutError)):
+                    log.warning("catch_up_failed", channel=channel.name, reason=str(error))
+                else:
+                    log.exception("catch_up_failed", channel=channel.name)
                 due.set()
                 await self._clock.sleep(wait_s)
                 wait_s = min(RETRY_S_MAX, wait_s * 2)

@@ -8,9 +8,16 @@ from geode.messages import JsonObject, JsonValue
 
 
 def text_of(source: JsonObject, name: str) -> str:
-    """The string at `name`, or an empty one; numbers are not turned into text."""
+    """The string at `name`, or an empty one; numbers are not turned into text.
+
+    JSON may hold half of a character (a lone surrogate), which no database takes: it is replaced.
+    """
     value = source.get(name)
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    if value.isascii():
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def object_of(source: JsonObject, name: str) -> JsonObject:

@@ -6,7 +6,7 @@ import secrets
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from geode.errors import StoreError
 from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, ThreadFacts, admit
@@ -145,7 +145,10 @@ class Inbox:
             is_new = outbox.add_outbox(tx, session_id, refusal, now_us)
             return _Stored(Accepted("refused", "overloaded"), session_id, wakes_delivery=is_new)
         inbox.add_message(tx, session_id, message, now_us=now_us)
-        held = self._tell_held(tx, session_id, message, now_us)
+        row = sessions.read_session(tx, session_id)
+        if row.binding != admitted.binding.key:
+            sessions.set_binding(tx, session_id, admitted.binding.key)
+        held = self._tell_held(tx, row, message, now_us)
         return _Stored(Accepted("stored"), session_id, wakes_session=True, wakes_delivery=held)
 
     def _bind(self, tx: Tx, admitted: Admitted, message: InboundMessage, now_us: int) -> SessionId:
@@ -175,14 +178,11 @@ class Inbox:
         episode = str(inbox.oldest_queued(tx, session_id))
         return NewOutbox("overloaded", episode, sentence, message.reply_to)
 
-    def _tell_held(
-        self, tx: Tx, session_id: SessionId, message: InboundMessage, now_us: int
-    ) -> bool:
-        row = sessions.read_session(tx, session_id)
-        if row is None or row.state == SessionState.IDLE:
+    def _tell_held(self, tx: Tx, row: Any, message: InboundMessage, now_us: int) -> bool:
+        if row.state == SessionState.IDLE:
             return False
         notice = NewOutbox("held", row.turn_id, sentences.HELD, message.reply_to)
-        return outbox.add_outbox(tx, session_id, notice, now_us)
+        return outbox.add_outbox(tx, SessionId(row.id), notice, now_us)
 
 
 def _advance_cursors(tx: Tx, message: InboundMessage) -> None:

@@ -92,6 +92,11 @@ def bind_session(tx: Connection, thread: Thread, new: NewSession, now_us: int) -
     return new.id
 
 
+def set_binding(tx: Connection, session_id: SessionId, binding: str) -> None:
+    """The thread is served under another binding from its next claim on."""
+    tx.execute(update(sessions).where(sessions.c.id == session_id).values(binding=binding))
+
+
 def find_thread(tx: Connection, session_id: SessionId) -> Thread:
     """The thread a session is bound to."""
     return Thread(*_FIND_THREAD.first(tx, {"session": session_id}))

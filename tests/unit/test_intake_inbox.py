@@ -101,6 +101,18 @@ async def test_inbox_binds_a_thread_to_one_session_for_ever(
     assert len(found) == 2
 
 
+async def test_inbox_moves_a_thread_to_the_binding_that_is_nearest_now(
+    store: Store, heard: Heard, platform: LoopbackPlatform
+) -> None:
+    await make_inbox(store, heard).accept(platform.message(THREAD, "under the channel's rules"))
+    nearer = Binding.model_validate({**BINDING.model_dump(), "where": f"T1/C1/{THREAD.thread}"})
+    rebound = Inbox(store, SystemClock(), [BINDING, nearer], LimitSettings(), heard)
+
+    await rebound.accept(platform.message(THREAD, "under the thread's own"))
+
+    assert await store.read(rows(sessions.c.binding)) == [nearer.key]
+
+
 async def test_inbox_stores_nothing_of_a_stranger(
     store: Store, heard: Heard, platform: LoopbackPlatform
 ) -> None:

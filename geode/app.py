@@ -186,8 +186,8 @@ class Daemon:
         try:
             async with asyncio.timeout(timeout_s):
                 await self.lanes.wait_idle()
-                await self.delivery.wait_idle()
-        except TimeoutError:
+                await self.delivery.flush()
+        except (TimeoutError, StoreError):
             log.warning("drain_timed_out", active=len(self.lanes.active))
         self._drained.set()
 

@@ -30,6 +30,7 @@ SECOND_LOOK_S = 5.0
 DELIVERY_LEASE_S = 90.0
 """Longer than any step between two renewals: one send, or two looks."""
 SWEEP_S = 1.0
+FLUSH_STEP_S = 0.02
 MARK_TIMEOUT_S = 5.0
 PARALLEL_MAX = 32
 SWEEP_ROWS_MAX = 200
@@ -69,8 +70,13 @@ class Delivery:
             tasks.create_task(self._dispatcher.run())
             tasks.create_task(self._sweep())
 
-    async def wait_idle(self) -> None:
-        """Return when nothing is being sent."""
+    async def flush(self) -> None:
+        """Send everything that is due now; what has to wait for its platform stays for later."""
+        while due := await self._find_due():
+            for session_id in due:
+                self.wake(session_id)
+            await self._dispatcher.wait_idle()
+            await self._parts.clock.sleep(FLUSH_STEP_S)
         await self._dispatcher.wait_idle()
 
     async def edit_progress(

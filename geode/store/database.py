@@ -78,7 +78,6 @@ def _create_write_engine(path: Path) -> Engine:
         connect_args={"timeout": BUSY_TIMEOUT_MS / 1000, "check_same_thread": False},
     )
     event.listen(engine, "connect", _prepare_connection)
-    event.listen(engine, "begin", _begin_immediate)
     return engine
 
 
@@ -102,7 +101,6 @@ def _prepare_connection(dbapi_connection: Any, _record: object) -> None:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    # A deferred transaction that upgrades later gets SQLITE_BUSY without waiting.
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
@@ -167,6 +165,7 @@ def _upgrade(path: Path) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.set_main_option("path_separator", "os")
     engine = _create_write_engine(path)
+    event.listen(engine, "begin", _begin_immediate)
     try:
         with engine.begin() as connection:
             config.attributes["connection"] = connection

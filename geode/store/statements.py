@@ -7,8 +7,9 @@ and 64-bit integers only, which a driver takes and gives as they are, so nothing
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, cast
 
 from sqlalchemy import Connection
 from sqlalchemy.sql.elements import ClauseElement
@@ -24,8 +25,7 @@ class Statement:
         self._core = core
         self._columns = columns
         self._sql = ""
-        self._names: Sequence[str] = ()
-        self._constants: Mapping[str, object] = {}
+        self._pick: Callable[[Values], Sequence[object]] = _pick_none
         self._row: Any = None
 
     def run(self, tx: Connection, values: Values) -> None:
@@ -34,46 +34,32 @@ class Statement:
 
     def run_many(self, tx: Connection, rows: Iterable[Values]) -> None:
         """Execute once per row of values."""
-        cursor = self._open(tx)
-        cursor.executemany(self._sql, [self._bind(values) for values in rows])
-        cursor.close()
+        if not self._sql:
+            self._compile(tx)
+        tx.connection.cursor().executemany(self._sql, [self._pick(values) for values in rows])
 
     def first(self, tx: Connection, values: Values) -> Any:
         """The first row with its columns by name, or None."""
         cursor = self._execute(tx, values)
         found = cursor.fetchone()
-        row = None if found is None else self._name_row(cursor)(found)
-        cursor.close()
-        return row
+        return None if found is None else self._name_row(cursor)(found)
 
     def scalar(self, tx: Connection, values: Values) -> Any:
         """The first column of the first row, or None."""
-        cursor = self._execute(tx, values)
-        found = cursor.fetchone()
-        cursor.close()
+        found = self._execute(tx, values).fetchone()
         return None if found is None else found[0]
 
     def rows(self, tx: Connection, values: Values) -> list[Any]:
         """Every row with its columns by name."""
         cursor = self._execute(tx, values)
         found = cursor.fetchall()
-        rows = [*map(self._name_row(cursor), found)] if found else []
-        cursor.close()
-        return rows
+        return [*map(self._name_row(cursor), found)] if found else []
 
     def _execute(self, tx: Connection, values: Values) -> Any:
-        cursor = self._open(tx)
-        cursor.execute(self._sql, self._bind(values))
-        return cursor
-
-    def _open(self, tx: Connection) -> Any:
         if not self._sql:
             self._compile(tx)
-        return tx.connection.cursor()
-
-    def _bind(self, values: Values) -> list[object]:
-        known = {**self._constants, **values}
-        return [known[name] for name in self._names]
+        driver: Any = tx.connection.dbapi_connection
+        return driver.execute(self._sql, self._pick(values))
 
     def _compile(self, tx: Connection) -> None:
         made: Any = self._core.compile(
@@ -81,8 +67,8 @@ class Statement:
         )
         assert made.positional, "the driver takes values by position"
         assert not made.post_compile_params, "the SQL depends on the values"
-        self._names = made.positiontup
-        self._constants = {name: value for name, value in made.params.items() if value is not None}
+        constants = {name: value for name, value in made.params.items() if value is not None}
+        self._pick = _make_pick(made.positiontup, constants)
         self._sql = str(made)
 
     def _name_row(self, cursor: Any) -> Any:
@@ -91,3 +77,17 @@ class Statement:
             row_type = namedtuple("Row", names)  # pyright: ignore[reportUntypedNamedTuple]
             self._row = row_type._make
         return self._row
+
+
+def _pick_none(values: Values) -> Sequence[object]:
+    return ()
+
+
+def _make_pick(names: Sequence[str], constants: Values) -> Callable[[Values], Sequence[object]]:
+    """What brings named values into the statement's order, constants of the SQL among them."""
+    if len(names) < 2:
+        return lambda values: [{**constants, **values}[name] for name in names]
+    pick = cast("Callable[[Values], Sequence[object]]", itemgetter(*names))
+    if not constants:
+        return pick
+    return lambda values: pick({**constants, **values})

@@ -122,6 +122,8 @@ class Writer:
     def _try_commit(self, connection: Connection, group: list[_Unit]) -> None:
         transaction = connection.begin()
         try:
+            # A deferred transaction that upgrades later gets SQLITE_BUSY without waiting.
+            _execute(connection, "BEGIN IMMEDIATE")
             for unit in group:
                 self._run_unit(connection, unit, is_alone=len(group) == 1)
             self._hit("before", group)

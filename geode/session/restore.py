@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from geode.loop.ports import SavedBatch, TurnIdentity
@@ -57,6 +57,7 @@ class TurnRestorer:
     async def _close_batch(self, claim: Claim, state: LoopState, batch: JsonObject) -> RestoredTurn:
         calls = _calls_of(claim, batch)
         outcome = await self._receipts.recover_batch(calls, self._catalogue)
+        state = replace(state, has_uncertain=state.has_uncertain or bool(outcome.uncertain))
         results = Message("tool", outcome.results)
         save = CheckpointSave(
             session_id=claim.session_id,

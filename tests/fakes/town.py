@@ -75,7 +75,7 @@ def town_environ(slack: RehearsalSlack, home: Path) -> Mapping[str, str]:
         "HOME": str(home),
         "SLACK_BOT_TOKEN": slack.bot_token,
         "SLACK_APP_TOKEN": slack.app_token,
-        "ANTHROPIC_API_KEY": "sk-ant-test-0123456789abcdef",
+        "ANTHROPIC_API_KEY": "sk-ant-test-key",
     }
 
 

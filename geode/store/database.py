@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from geode.errors import SchemaMismatchError, StoreError
@@ -45,7 +45,7 @@ class Store:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             migrate_forward(path, clock)
-        except (sqlite3.Error, DBAPIError, OSError) as error:
+        except (sqlite3.Error, SQLAlchemyError, OSError) as error:
             raise StoreError(
                 f"{path} cannot be used as the database ({store_error_of(error)})."
             ) from error
@@ -62,7 +62,7 @@ class Store:
         try:
             async with self._read_engine.connect() as connection:
                 return await connection.run_sync(look)
-        except (sqlite3.Error, DBAPIError) as error:
+        except (sqlite3.Error, SQLAlchemyError) as error:
             raise store_error_of(error) from error
 
     async def close(self) -> None:

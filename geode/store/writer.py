@@ -11,6 +11,7 @@ import queue
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -47,6 +48,7 @@ class Writer:
         self._failpoints = failpoints
         self._queue: queue.Queue[_Unit | None] = queue.Queue(QUEUE_UNITS_MAX)
         self._thread = threading.Thread(target=self._serve, name="geode-writer", daemon=True)
+        self._connection: Connection | None = None
         self._is_closed = False
         self.commits = 0
         """COMMITs so far; the benchmark and tests read it."""
@@ -83,14 +85,14 @@ class Writer:
                 self._thread.join()
 
     def _serve(self) -> None:
-        with self._engine.connect() as connection:
-            while True:
-                group, is_last = self._take_group()
-                if group:
-                    self._commit_group(connection, group)
-                    _answer(group)
-                if is_last:
-                    return
+        is_last = False
+        while not is_last:
+            group, is_last = self._take_group()
+            if group:
+                self._commit_group(group)
+                _answer(group)
+        if self._connection is not None:
+            self._connection.close()
 
     def _take_group(self) -> tuple[list[_Unit], bool]:
         first = self._queue.get()
@@ -107,19 +109,25 @@ class Writer:
             group.append(unit)
         return group, False
 
-    def _commit_group(self, connection: Connection, group: list[_Unit]) -> None:
+    def _commit_group(self, group: list[_Unit]) -> None:
         try:
-            self._try_commit(connection, group)
-        # boundary: write unit, told to every member of its group
-        except Exception as error:  # noqa: BLE001
+            self._try_commit(group)
+        # boundary: write unit, told to every member of its group; the thread must go on
+        except BaseException as error:  # noqa: BLE001
             if len(group) == 1:
                 group[0].error = store_error_of(error)
                 return
             for unit in group:
                 unit.result = unit.error = None
-                self._commit_group(connection, [unit])
+                self._commit_group([unit])
 
-    def _try_commit(self, connection: Connection, group: list[_Unit]) -> None:
+    def _connect(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _try_commit(self, group: list[_Unit]) -> None:
+        connection = self._connect()
         transaction = connection.begin()
         try:
             # A deferred transaction that upgrades later gets SQLITE_BUSY without waiting.
@@ -129,13 +137,20 @@ class Writer:
             self._hit("before", group)
             transaction.commit()
         except BaseException:
-            _abandon(connection)
+            self._abandon(connection)
             raise
         self.commits += 1
         stored = [unit.label for unit in group if unit.error is None]
         self.units += len(stored)
         self.units_by_label.update(stored)
         self._hit("after", group)
+
+    def _abandon(self, connection: Connection) -> None:
+        self._connection = None  # one that cannot leave its transaction is not used again
+        if not _is_in_transaction(connection):
+            connection.invalidate()
+        connection.rollback()
+        self._connection = connection
 
     def _hit(self, moment: str, group: list[_Unit]) -> None:
         for unit in group:
@@ -169,20 +184,12 @@ def _is_in_transaction(connection: Connection) -> bool:
     return bool(getattr(connection.connection.dbapi_connection, "in_transaction", True))
 
 
-def _abandon(connection: Connection) -> None:
-    if _is_in_transaction(connection):
-        connection.rollback()
-    else:
-        connection.invalidate()
-        connection.rollback()
-
-
 def _answer(group: list[_Unit]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[_Unit]] = {}
     for unit in group:
         by_loop.setdefault(unit.loop, []).append(unit)
     for loop, units in by_loop.items():
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
             loop.call_soon_threadsafe(_resolve, units)
 
 

@@ -10,12 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, create_engine, insert, select, text
 
 from geode.errors import StorageBusyError, StoreError
 from geode.ports import NoFailpoints, SystemClock
 from geode.store.database import SCHEMA_HEAD, Store, read_revision
 from geode.store.tables import dedupe, metadata
+from geode.store.writer import Writer
 
 
 def put(key: str, size: int = 1):
@@ -192,3 +193,47 @@ async def test_every_table_but_alembics_is_strict(store: Store) -> None:
         return {row.name for row in rows if not row.name.startswith("sqlite_")}
 
     assert await store.read(look) == {"alembic_version"}
+
+
+async def test_writer_without_a_connection_says_so_and_goes_on_when_there_is_one(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "gone"
+    engine = create_engine(f"sqlite:///{folder / 'late.db'}")
+    writer = Writer(engine, NoFailpoints())
+    writer.start()
+    async with asyncio.timeout(5):
+        with pytest.raises(StoreError):
+            await writer.run("put", lambda tx: tx.execute(text("SELECT 1")).scalar_one())
+
+        folder.mkdir()
+
+        assert await writer.run("put", lambda tx: tx.execute(text("SELECT 1")).scalar_one()) == 1
+    writer.close()
+    engine.dispose()
+
+
+async def test_writer_survives_a_unit_that_ends_its_thread(store: Store) -> None:
+    def leave(tx: Connection) -> None:
+        raise SystemExit(3)
+
+    async with asyncio.timeout(5):
+        answers = await asyncio.gather(
+            store.write("leave", leave), store.write("put", put("a")), return_exceptions=True
+        )
+
+        assert [type(answer) for answer in answers] == [StoreError, str]
+        assert await store.write("put", put("b")) == "b"
+    assert stored_keys(store.path) == {"a", "b"}
+
+
+async def test_read_that_finds_every_reader_busy_fails_as_a_store_error(store: Store) -> None:
+    store._read_engine.pool._timeout = 0.05
+    held = [await store._read_engine.connect() for _ in range(8)]
+
+    with pytest.raises(StorageBusyError, match="busy"):
+        await store.read(keys)
+
+    for connection in held:
+        await connection.close()
+    assert await store.read(keys) == set()

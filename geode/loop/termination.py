@@ -86,9 +86,12 @@ _SENTENCES: Mapping[TerminationReason, tuple[str, str]] = {
 def describe_end(reason: TerminationReason, detail: str = "") -> str:
     """One plain sentence about the end and one about what to do next.
 
-    `detail` is a whole sentence with the particulars and stands between the two.
+    `detail` is a whole sentence with the particulars and stands between the two; one that says
+    itself what to do (after a semicolon, as every provider error does) stands alone.
     """
     said, next_step = _SENTENCES[reason]
+    if ";" in detail:
+        return f"I have no answer. {detail.strip()}"
     return " ".join(part for part in (said, detail.strip(), next_step) if part)
 
 

@@ -40,7 +40,7 @@ async def test_anthropic_model_works_with_tools_and_answers_in_the_thread(tmp_pa
     ("failure", "part"),
     [
         pytest.param(Failure(401, "authentication_error", "invalid x-api-key"), "key", id="key"),
-        pytest.param(Failure(402, "billing_error", "no credit"), "payment", id="billing"),
+        pytest.param(Failure(402, "billing_error", "no credit"), "billing", id="billing"),
         pytest.param(Failure(404, "not_found_error", "model: no such model"), "model", id="model"),
     ],
 )

@@ -95,3 +95,9 @@ def test_detail_stands_between_what_happened_and_what_to_do() -> None:
     told = describe_end(R.PROVIDER_ERROR, "The key was refused.")
 
     assert "answer. The key was refused. Try again" in told
+
+
+def test_detail_that_says_what_to_do_is_not_said_twice() -> None:
+    told = describe_end(R.PROVIDER_ERROR, "The key was refused; an operator must check it.")
+
+    assert told == "I have no answer. The key was refused; an operator must check it."

@@ -104,8 +104,7 @@ class Inbox:
             self._wakes.wake_delivery(stored.session_id)
 
     def _decide(self, tx: Tx, event: Inbound) -> _Stored:
-        facts = ThreadFacts(is_followed=sessions.has_session(tx, event.thread))
-        verdict = admit(event, self._bindings, facts)
+        verdict = admit(event, self._bindings, _find_facts(tx, event))
         if isinstance(verdict, Ignored):
             return _Stored(Accepted("ignored", verdict.rule))
         now_us = self._clock.now_us()
@@ -183,6 +182,15 @@ class Inbox:
             return False
         notice = NewOutbox("held", row.turn_id, sentences.HELD, message.reply_to)
         return outbox.add_outbox(tx, SessionId(row.id), notice, now_us)
+
+
+def _find_facts(tx: Tx, event: Inbound) -> ThreadFacts:
+    session_id = sessions.find_session(tx, event.thread)
+    if session_id is None or not isinstance(event, InboundMessage) or event.is_addressed:
+        return ThreadFacts(is_followed=session_id is not None)
+    # Followed from the first mention on: what a catch-up reads back from before it is no request.
+    first = inbox.read_first_key(tx, session_id)
+    return ThreadFacts(is_followed=first is None or event.order_key >= first)
 
 
 def _advance_cursors(tx: Tx, message: InboundMessage) -> None:

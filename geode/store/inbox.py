@@ -37,6 +37,11 @@ _COUNT = Statement(
         func.count().label("total"),
     ).where(inbox.c.state == "queued", inbox.c.kind == "message")
 )
+_FIRST_KEY = Statement(
+    select(func.min(inbox.c.order_key)).where(
+        inbox.c.session_id == bindparam("session"), inbox.c.kind == "message"
+    )
+)
 _WAITING = Statement(
     select(
         inbox.c.id,
@@ -145,6 +150,12 @@ def count_queued(tx: Connection, session_id: SessionId) -> tuple[int, int]:
     """Messages waiting in this session, and in all."""
     counts = _COUNT.first(tx, {"session": session_id})
     return counts.own, counts.total
+
+
+def read_first_key(tx: Connection, session_id: SessionId) -> str | None:
+    """The order key of the first message the session ever had; None while it has none."""
+    found = _FIRST_KEY.scalar(tx, {"session": session_id})
+    return None if found is None else str(found)
 
 
 def oldest_queued(tx: Connection, session_id: SessionId) -> int:

@@ -167,11 +167,6 @@ def set_earlier_read(tx: Connection, session_id: SessionId) -> bool:
     return noted is not None
 
 
-def has_session(tx: Connection, thread: Thread) -> bool:
-    """Whether the agent was ever addressed in this thread."""
-    return find_session(tx, thread) is not None
-
-
 def _key_of(thread: Thread) -> dict[str, str]:
     return {
         "platform": thread.platform,

@@ -55,6 +55,12 @@ class ScriptedModel:
         """The name under which opaque blocks and wire caches are kept."""
         return self._provider
 
+    async def warm_up(self) -> None:
+        """Nothing is to be loaded."""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
     def add(self, *replies: Scripted) -> None:
         """Append to the script."""
         self.replies.extend(replies)

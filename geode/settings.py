@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 PROVIDERS_BUILT = ("anthropic",)
 PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
-SECTIONS_PLANNED = ("mcp", "hooks", "jobs")
+SECTIONS_PLANNED = ("retention", "mcp", "hooks", "jobs")
 CHANNELS_PLANNED = ("discord", "telegram", "web")
 REHEARSAL = "rehearsal"
 NOT_BUILT = "is not built yet; remove it"
@@ -103,7 +103,14 @@ class AgentSettings(Section):
     terminal_profile: str = "terminal"
     headless_profile: str = "default"
 
-    @field_validator("model", "judge_model")
+    @field_validator("judge_model", "terminal_profile", "headless_profile")
+    @classmethod
+    def _only_the_default_is_built(cls, value: str, info: ValidationInfo) -> str:
+        if value != cls.model_fields[str(info.field_name)].default:
+            raise ValueError(NOT_BUILT)
+        return value
+
+    @field_validator("model")
     @classmethod
     def _model_names_a_provider(cls, value: str) -> str:
         provider, slash, model = value.partition("/")
@@ -158,15 +165,6 @@ class StateSettings(Section):
     def path_under(self, state_folder: Path) -> Path:
         """The database file; a relative path lies in the state folder, wherever we were started."""
         return state_folder / self.url.removeprefix("sqlite:///")
-
-
-class RetentionSettings(Section):
-    """`[retention]`: how much of each record is kept."""
-
-    timeline_days: int = Field(default=90, ge=1, le=36_500)
-    timeline_bytes: int = Field(default=1_073_741_824, ge=1_048_576)
-    evidence_days: int = Field(default=30, ge=1, le=36_500)
-    files_days: int = Field(default=90, ge=1, le=36_500)
 
 
 class LimitSettings(Section):
@@ -317,7 +315,6 @@ class Settings(Section):
 
     agent: AgentSettings = AgentSettings()
     state: StateSettings = StateSettings()
-    retention: RetentionSettings = RetentionSettings()
     limits: LimitSettings = LimitSettings()
     providers: Mapping[str, ProviderSettings] = {}
     channels: Mapping[str, InstanceOf[Section]] = {}

@@ -153,10 +153,7 @@ def _check_references(settings: Settings, file: str) -> None:
             raise ConfigError(
                 f"{file}: [providers.{name}] is not a known provider; known: {known}."
             )
-    profiles = {
-        "agent.terminal_profile": settings.agent.terminal_profile,
-        "agent.headless_profile": settings.agent.headless_profile,
-    }
+    profiles: dict[str, str] = {}
     keys: set[str] = set()
     for number, binding in enumerate(settings.bindings, start=1):
         place = f"{file}: bindings[{number}]"

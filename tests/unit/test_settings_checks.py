@@ -88,7 +88,11 @@ UNBUILT = {
     "discord": ("[channels.discord]\ntoken = 'env:X'", "[channels.discord]"),
     "openai": ("[providers.openai]\n", "[providers.openai]"),
     "search": ("[web]\nsearch = { engine = 'searxng' }", "web.search"),
-    "jev": ("[agent]\njudgment_engine = 'jev'", "agent.judgment_engine: the judge 'jev'"),
+    "retention": ("[retention]\ntimeline_days = 9", "[retention]"),
+    "jev": ("[agent]\njudgment_engine = 'jev'", "agent.judgment_engine"),
+    "judge": ("[agent]\njudge_model = 'rehearsal'", "agent.judge_model"),
+    "terminal": ("[agent]\nterminal_profile = 'x'", "agent.terminal_profile"),
+    "headless": ("[agent]\nheadless_profile = 'x'", "agent.headless_profile"),
     "model": ("[agent]\nmodel = 'openai/gpt'", "agent.model: the provider 'openai'"),
     "approvers": (BINDING + "approvers = ['u1']", "bindings[1].approvers"),
     "two-person": (BINDING + "two_person = true", "bindings[1].two_person"),
@@ -178,10 +182,6 @@ WRONG = {
     "profile": (
         BINDING + "profile = 'research'",
         "bindings[1].profile is 'research', which does not exist; add [profiles.research].",
-    ),
-    "terminal-profile": (
-        "[agent]\nterminal_profile = 'x'",
-        "agent.terminal_profile is 'x', which does not exist; add [profiles.x].",
     ),
     "channel-not-configured": (
         "[[bindings]]\nchannel = 'fifth'\nwhere = 'w/c'\noperators = ['u1']",

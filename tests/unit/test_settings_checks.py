@@ -89,7 +89,7 @@ UNBUILT = {
     "openai": ("[providers.openai]\n", "[providers.openai]"),
     "search": ("[web]\nsearch = { engine = 'searxng' }", "web.search"),
     "retention": ("[retention]\ntimeline_days = 9", "[retention]"),
-    "jev": ("[agent]\njudgment_engine = 'jev'", "agent.judgment_engine"),
+    "jev": ("[agent]\njudgment_engine = 'jev'", "agent.judgment_engine: the judge 'jev'"),
     "judge": ("[agent]\njudge_model = 'rehearsal'", "agent.judge_model"),
     "terminal": ("[agent]\nterminal_profile = 'x'", "agent.terminal_profile"),
     "headless": ("[agent]\nheadless_profile = 'x'", "agent.headless_profile"),

@@ -99,7 +99,7 @@ class ContextOverflow(ProviderError):
     """The conversation is longer than the model's window."""
 
     sentence = (
-        "The conversation is too long for the model of {provider}{told}; shorten it or use /new."
+        "The conversation is too long for the model of {provider}{told}; start a new thread."
     )
 
 

@@ -25,11 +25,11 @@ _SENTENCES: Mapping[TerminationReason, tuple[str, str]] = {
     ),
     R.SESSION_TIME_BUDGET_EXPIRED: (
         "The time budget of this conversation is used up.",
-        "Start a new one with /new, or ask an operator for more time.",
+        "Start a new thread, or ask an operator for more time.",
     ),
     R.CONTEXT_EXHAUSTED: (
         "This conversation no longer fits into the model, also after shortening it.",
-        "Start afresh with /new and repeat what still matters.",
+        "Start a new thread and repeat there what still matters.",
     ),
     R.COST_BUDGET_EXCEEDED: (
         "The cost limit for this request is reached, so I stopped.",

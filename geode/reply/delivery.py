@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import orjson
@@ -17,8 +16,18 @@ from geode.errors import ChannelError, StaleEpochError, StoreError
 from geode.log import get_logger
 from geode.messages import OutboundBody, Part, Place, SessionId
 from geode.ports import Channel, Clock, Failpoints, Redactor
+from geode.reply import sentences
 from geode.reply.journal import ClaimedRow, SendJournal
-from geode.reply.sending import Outcome, Refused, Sent, Unknown, Wait, find_part, send_part
+from geode.reply.sending import (
+    Outcome,
+    Refused,
+    Sent,
+    Unknown,
+    Wait,
+    find_part,
+    send_part,
+    split_plain,
+)
 from geode.store import outbox
 from geode.store.database import Store
 from geode.store.dispatcher import Dispatcher
@@ -85,9 +94,12 @@ class Delivery:
         """Show progress in the turn's progress message, if it is there; best effort.
 
         Shares the thread's lock with delivery and asks `may_edit` last, so that no progress
-        overwrites an answer.
+        overwrites an answer; a thread that is being delivered is left alone, not waited for.
         """
-        async with self._lock(session_id):
+        lock = self._lock(session_id)
+        if lock.locked():
+            return
+        async with lock:
             found = await self._store.read(
                 lambda tx: outbox.find_live_progress(tx, session_id, turn_id)
             )
@@ -104,9 +116,13 @@ class Delivery:
         channel = self._parts.channels.get(place.thread.platform)
         if channel is None:
             return
-        with suppress(ChannelError, TimeoutError):
+        try:
             async with asyncio.timeout(MARK_TIMEOUT_S):
                 await channel.react(place, message_id, is_on=is_on)
+        except (ChannelError, TimeoutError):
+            return
+        except Exception:  # boundary: delivery
+            log.exception("mark_failed", channel=channel.name)
 
     def _lock(self, session_id: SessionId) -> asyncio.Lock:
         return self._locks.setdefault(session_id, asyncio.Lock())
@@ -152,7 +168,13 @@ class Delivery:
 
     def _plan(self, channel: Channel, body: OutboundBody) -> tuple[Part, ...]:
         clean = replace(body, markdown=self._parts.redactor.redact(body.markdown))
-        return tuple(self._redact_part(part) for part in channel.plan(clean))
+        try:
+            parts = tuple(self._redact_part(part) for part in channel.plan(clean))
+        except Exception:  # boundary: delivery
+            log.exception("plan_failed", channel=channel.name)
+            parts = ()
+        # Text that cannot be rendered must not stop its thread for ever.
+        return parts or split_plain(clean.markdown)
 
     def _redact_part(self, part: Part) -> Part:
         # The exact bytes sent: a secret may have come together only in the rendered form.
@@ -187,7 +209,8 @@ class Delivery:
                     return found
                 await self._journal.mark(claimed, part.number, "prepared")
             outcome = await self._send(channel, claimed, part)
-            if isinstance(outcome, Refused) and part.edits and part.part.payload:
+            is_below = part.part.plain == sentences.ANSWERED_BELOW
+            if isinstance(outcome, Refused) and part.edits and not is_below:
                 # The message to edit is gone: the answer becomes a message of its own.
                 await self._journal.mark(claimed, part.number, "prepared", edits="")
                 part = replace(part, edits="")
@@ -198,6 +221,8 @@ class Delivery:
             log.warning("send_unknown", row=claimed.row.id, reason=outcome.reason)
             if part.edits:
                 return Wait(None, outcome.reason, is_unsent=True)
+            if is_unknown:
+                return Wait(None, outcome.reason, is_unsent=False)
             await self._journal.mark(claimed, part.number, "uncertain")
             is_unknown = True
 

@@ -13,10 +13,15 @@ from geode.errors import (
     SendRateLimitedError,
     SendRefusedError,
 )
+from geode.log import get_logger
 from geode.messages import Part, Place
 from geode.ports import Channel
 
+log = get_logger(__name__)
+
 SEND_TIMEOUT_S = 30.0
+PLAIN_CHARS_MAX = 1_500
+"""Of one part of a text that could not be rendered; within every platform's limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,13 @@ class Unknown:
 Outcome: TypeAlias = Sent | Refused | Wait | Unknown
 
 
+def split_plain(text: str) -> tuple[Part, ...]:
+    """The parts of a text that its channel could not render: plain, whole, at least one."""
+    starts = range(0, len(text), PLAIN_CHARS_MAX)
+    parts = tuple(Part({}, text[start : start + PLAIN_CHARS_MAX]) for start in starts)
+    return parts or (Part({}, "(no text)"),)
+
+
 async def send_part(channel: Channel, place: Place, part: Part, *, edits: str, key: str) -> Outcome:
     """Send or edit once; a formatting refusal is tried once more as plain text."""
     outcome = await _try_once(channel, place, part, edits=edits, key=key)
@@ -78,6 +90,9 @@ async def _try_once(
         return None
     except (ChannelError, TimeoutError) as error:
         return _outcome_of(error)
+    except Exception as error:  # boundary: delivery
+        log.exception("send_failed", channel=channel.name)
+        return Unknown(f"the channel failed ({type(error).__name__})")
 
 
 def _outcome_of(error: ChannelError | TimeoutError) -> Outcome:
@@ -101,4 +116,7 @@ async def find_part(channel: Channel, place: Place, key: str, since_us: int) -> 
         return Wait(error.retry_after_s, str(error), is_unsent=False)
     except (ChannelError, TimeoutError) as error:
         return Wait(None, str(error) or "the platform did not answer", is_unsent=False)
+    except Exception as error:  # boundary: delivery
+        log.exception("find_failed", channel=channel.name)
+        return Wait(None, f"the channel failed ({type(error).__name__})", is_unsent=False)
     return Sent(found, was_found=True) if found else None

@@ -65,6 +65,8 @@ class SocketSupervisor:
             return
         self._report("up", "")
         if old is not None:
+            # Nobody listened since it died, however soon its successor stands.
+            self._has_gap |= not old.is_open
             self._retire(old)
         if self._has_gap:
             self._has_gap = False

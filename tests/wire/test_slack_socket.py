@@ -69,6 +69,18 @@ async def test_refresh_leaves_no_gap_sl_08_b() -> None:
         await world.wait_for(lambda: world.slack.counters()["connections_now"] == 1)
 
 
+async def test_socket_that_died_before_its_successor_stood_left_a_gap_sl_08_b() -> None:
+    async with slack_world() as world:
+        world.slack.fault("slow_response", method="apps.connections.open", delay_s=0.6)
+        await world.slack.hub.disconnect_all("warning")
+        await world.wait_for(lambda: world.slack.api.calls["apps.connections.open"] == 2)
+        world.slack.hub.kill_all()
+        await world.wait_for(lambda: world.socket("connections") == 2)
+
+        await world.wait_for(lambda: world.intake.catch_ups == ["slack", "slack"])
+        assert world.channel.status().state == "up"
+
+
 async def test_unreachable_slack_is_waited_out_with_a_bounded_backoff_sl_08_c() -> None:
     async with RehearsalSlack() as slack:
         port = slack.base_url

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from channels.fields import text_of
-from channels.slack.failures import PlatformRefusedError
+from channels.slack.failures import PlatformRefusedError, TokenRefusedError
 from channels.slack.history import SlackHistory, collect
 from channels.slack.parse import (
     BotIdentity,
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 WAIT_S_MAX = 60.0
 """A longer wait for the rate limit ends the catch-up; it is run again later."""
 WAITS_MAX = 5
+MISSING_SCOPE = "missing_scope"
+"""The token is good, but not for this kind of place."""
 
 
 class CatchUp:
@@ -57,7 +59,9 @@ class CatchUp:
         while True:
             try:
                 return await read()
-            except PlatformRefusedError as error:
+            except (PlatformRefusedError, TokenRefusedError) as error:
+                if isinstance(error, TokenRefusedError) and error.code != MISSING_SCOPE:
+                    raise
                 log.warning("slack_catch_up_skipped channel=%s reason=%s", channel, error)
                 return None
             except SendRateLimitedError as error:

@@ -144,6 +144,23 @@ async def test_place_that_slack_refuses_does_not_stop_the_others() -> None:
         assert missed.texts == ["missed"]
 
 
+async def test_place_the_bot_has_no_scope_for_does_not_stop_the_others() -> None:
+    async with slack_world() as world:
+        first = await world.slack.say("start")
+        await world.slack.say("missed")
+        missed = MemoryIntake()
+        newer = CatchUpRoot(TEAM, "C0SECOND", "9999999999.000100")
+        plan = CatchUpPlan((newer, CatchUpRoot(TEAM, "C0GENERAL", first.ts)))
+
+        world.slack.fault("error", method="conversations.history", error="missing_scope")
+        await world.channel.catch_up(plan, missed)
+        world.slack.fault("error", method="conversations.history", error="token_revoked")
+        with pytest.raises(ChannelDownError):
+            await world.channel.catch_up(plan, MemoryIntake())
+
+        assert missed.texts == ["missed"]
+
+
 async def test_history_is_not_read_before_slack_said_who_we_are() -> None:
     async with RehearsalSlack() as slack:
         channel = make_channel(slack)

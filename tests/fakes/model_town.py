@@ -22,10 +22,13 @@ from geode.llm.adapters.anthropic import AnthropicAdapter, AnthropicSettings
 from geode.llm.retry import RetryPolicy
 from geode.llm.routes import ModelRoute
 from geode.ports import Clock, SystemClock
-from geode.steps import ModelReply, StepSnapshot
+from geode.steps import ModelReply, StepSnapshot, Tool
 from geode.store.tables import metadata
 
 MODEL = "claude-opus-5-5"
+
+
+FILES = ("list_files", "read_file", "write_file", "grep_files")
 
 
 class Brake:
@@ -48,6 +51,10 @@ class Town:
     daemon: Daemon
     model: ScriptedModel = field(default_factory=ScriptedModel)
     server: ModelServer = field(default_factory=ModelServer)
+
+    def kill(self) -> None:
+        """Let nothing more be written, as if the process were gone; then leave the block."""
+        self.daemon.store.writer.close()
 
     async def ask(
         self, text: str, thread_ts: str = "", *, user: str = "U0ANA", answers_in: int = 1
@@ -97,12 +104,12 @@ class Town:
 
 @asynccontextmanager
 async def scripted_town(
-    home: Path, replies: Sequence[Scripted] = (), *, tools: Any = (), **config: str
+    home: Path, replies: Sequence[Scripted] = (), **config: str
 ) -> AsyncGenerator[Town]:
     """A town whose model says what the test wrote down."""
     model = ScriptedModel(replies)
     route = ModelRoute(model, "scripted/model", "model", 150_000, 8_000)
-    seams = Seams(route=route, tools=tuple(tools), second_look_s=0.2)
+    seams = Seams(route=route, second_look_s=0.2)
     async with (
         RehearsalSlack(ack_deadline_s=0.6) as slack,
         running_daemon(slack, home, seams=seams, **config) as daemon,
@@ -131,14 +138,32 @@ async def http_town(
     *script: Served,
     fallback: Served | None = None,
     route: Callable[[ModelServer], ModelRoute] = http_route,
-    tools: Any = (),
+    tools: Sequence[Tool] = (),
     **config: str,
 ) -> AsyncGenerator[Town]:
     """A town whose model is reached over HTTP by the real adapter and SDK."""
-    async with ModelServer(*script, fallback=fallback) as server:
-        seams = Seams(route=route(server), tools=tuple(tools), second_look_s=0.2)
-        async with (
-            RehearsalSlack(ack_deadline_s=0.6) as slack,
-            running_daemon(slack, home, seams=seams, **config) as daemon,
-        ):
-            yield Town(slack, daemon, server=server)
+    async with (
+        ModelServer(*script, fallback=fallback) as server,
+        RehearsalSlack(ack_deadline_s=0.6) as slack,
+        restarted(home, slack, server, route=route, tools=tools, **config) as town,
+    ):
+        yield town
+
+
+@asynccontextmanager
+async def restarted(
+    home: Path,
+    slack: RehearsalSlack,
+    server: ModelServer,
+    *,
+    route: Callable[[ModelServer], ModelRoute] = http_route,
+    tools: Sequence[Tool] = (),
+    **config: str,
+) -> AsyncGenerator[Town]:
+    """The next daemon on the same state, between the same Slack and the same model."""
+    if tools:
+        granted = ", ".join(f'"{name}"' for name in (*(tool.name for tool in tools), *FILES))
+        config = {"profile": "tools", "more": f"[profiles.tools]\ntools = [{granted}]", **config}
+    seams = Seams(route=route(server), tools=tuple(tools), second_look_s=0.2)
+    async with running_daemon(slack, home, seams=seams, **config) as daemon:
+        yield Town(slack, daemon, server=server)

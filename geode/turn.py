@@ -150,6 +150,9 @@ class TurnRunner:
         except (ChannelError, TimeoutError) as error:
             log.warning("earlier_messages_unread", session=due.session_id, reason=str(error))
             quotes = ()
+        except Exception:  # boundary: channel event
+            log.exception("earlier_messages_unread", session=due.session_id)
+            quotes = ()
 
         def unit(tx: Tx) -> None:
             # No lease is held yet: another worker may have read them meanwhile.

@@ -99,6 +99,7 @@ class Daemon:
         )
         leases = Leases(store, self.clock, owner, limits.lease_s)
         services = build_services(store, loaded, route, seams.failpoints, seams.tools)
+        self._histories = services.histories
         self._runner = TurnRunner(
             TurnParts(services, leases, self.delivery, self.channels, PendingJudge())
         )
@@ -166,6 +167,7 @@ class Daemon:
                 tasks.create_task(self.delivery.run(), name="delivery"),
                 tasks.create_task(self.catch_up.run(self.intake), name="catch-up"),
                 tasks.create_task(self._prune(), name="prune"),
+                tasks.create_task(self._histories.run(), name="histories"),
                 tasks.create_task(self._warm_up(), name="warm-up"),
                 *(
                     tasks.create_task(self._receive(channel), name=f"channel {channel.name}")

@@ -34,6 +34,7 @@ from geode.records.checkpoint import CheckpointSave, write_checkpoint
 from geode.reply.delivery import Delivery
 from geode.reply.progress import ProgressReporter
 from geode.session.claims import Claim, ClaimTerms, EarlierDue, claim_session
+from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
 from geode.session.requests import compose_request
 from geode.session.restore import RestoredTurn, TurnRestorer, tell_uncertain
@@ -75,6 +76,8 @@ class FinishedTurn:
     end: TurnEnd
     answer: str
     verification: str = ""
+    history: tuple[Message, ...] = ()
+    """The chapter once `end.unsaved` is stored; empty: the next turn reads it."""
 
 
 class TurnRunner:
@@ -114,7 +117,9 @@ class TurnRunner:
     async def _claim(self, session_id: SessionId) -> Claim | None:
         while True:
             claiming = asyncio.ensure_future(
-                self._store.write("claim", lambda tx: claim_session(tx, session_id, self._terms()))
+                self._parts.delivery.write_along(
+                    "claim", session_id, lambda tx: claim_session(tx, session_id, self._terms())
+                )
             )
             try:
                 claimed = await asyncio.shield(claiming)
@@ -140,6 +145,7 @@ class TurnRunner:
             lease_us=self._parts.leases.lease_us,
             model=self._services.route.name,
             compose=compose_request,
+            recall=self._services.histories.find,
         )
 
     async def _read_earlier(self, due: EarlierDue) -> None:
@@ -162,7 +168,6 @@ class TurnRunner:
         await self._store.write("earlier", unit)
 
     async def _run_claimed(self, claim: Claim, lease: Lease) -> bool:
-        self._parts.delivery.wake(claim.session_id)
         restored = await self._restorer.restore(claim)
         uncertain: Sequence[tuple[str, ReceiptId]] = ()
         if claim.attempts > ATTEMPTS_MAX:
@@ -171,9 +176,7 @@ class TurnRunner:
             finished = _end_without_answer(restored, TerminationReason.INPUT_BLOCKED)
         else:
             finished, uncertain = await self._answer(claim, lease, restored)
-        has_more = await self._commit(claim, finished, uncertain)
-        self._parts.delivery.wake(claim.session_id)
-        return has_more
+        return await self._commit(claim, finished, uncertain)
 
     async def _answer(
         self, claim: Claim, lease: Lease, restored: RestoredTurn
@@ -200,7 +203,7 @@ class TurnRunner:
         while True:
             end = await session.loop.arun(start)
             if end.reason not in DELIVERABLE:
-                return FinishedTurn(end, describe_end(end.reason, end.detail))
+                return _give_up(start.history, end)
             verdict = await verify_turn_async(
                 _candidate_of((*start.history, *end.saved), end),
                 self._parts.judge,
@@ -210,7 +213,7 @@ class TurnRunner:
             )
             end = replace(end, entries=(*end.entries, *verdict.entries))
             if verdict.action is not Action.REVISE:
-                return _close(end, verdict)
+                return _close(start.history, end, verdict)
             start = continue_turn(start, end, verdict.note, self._remaining_s(deadline))
 
     def _deadline(self, claim: Claim, state: LoopState) -> float:
@@ -254,16 +257,21 @@ class TurnRunner:
             sessions.release_session(tx, claim.session_id, SessionState.IDLE, now_us)
             return inbox.has_queued(tx, claim.session_id)
 
-        return await self._write_patiently("turn.end", unit)
+        has_more = await self._write_patiently(claim.session_id, unit)
+        if finished.history:
+            stored = claim.position + len(finished.history) - len(claim.history)
+            place = Place(claim.session_id, claim.chapter, stored)
+            self._services.histories.keep(place, finished.history)
+        return has_more
 
-    async def _write_patiently(self, label: str, unit: Callable[[Tx], bool]) -> bool:
+    async def _write_patiently(self, session_id: SessionId, unit: Callable[[Tx], bool]) -> bool:
         """Try a turn's last write until it is stored or the lease is lost: the work is done."""
         wait_s = 0.5
         while True:
             try:
-                return await self._store.write(label, unit)
+                return await self._parts.delivery.write_along("turn.end", session_id, unit)
             except (StorageFullError, StorageBusyError) as error:
-                log.warning("write_waits", label=label, reason=str(error))
+                log.warning("write_waits", session=session_id, reason=str(error))
                 await self._clock.sleep(wait_s)
                 wait_s = min(WRITE_WAIT_S_MAX, wait_s * 2)
 
@@ -283,17 +291,23 @@ class TurnRunner:
 
 def _end_without_answer(restored: RestoredTurn, reason: TerminationReason) -> FinishedTurn:
     end = TurnEnd(reason=reason, text="", unsaved=(), state=restored.state, entries=())
-    return FinishedTurn(end, describe_end(reason, ""))
+    return _give_up(restored.history, end)
 
 
-def _close(end: TurnEnd, verdict: VerifiedEnd) -> FinishedTurn:
+def _give_up(history: tuple[Message, ...], end: TurnEnd, verification: str = "") -> FinishedTurn:
+    chapter = (*history, *end.saved, *end.unsaved)
+    return FinishedTurn(end, describe_end(end.reason, end.detail), verification, chapter)
+
+
+def _close(history: tuple[Message, ...], end: TurnEnd, verdict: VerifiedEnd) -> FinishedTurn:
     if verdict.action is Action.ACCEPT:
-        return FinishedTurn(end, verdict.text, verdict.outcome)
+        chapter = (*history, *end.saved, *end.unsaved)
+        return FinishedTurn(end, verdict.text, verdict.outcome, chapter)
     # Reviews come with the judge; until then only a lack of time for the verdict escalates.
     is_escalated = verdict.action is Action.ESCALATE
     reason = TerminationReason.TIME_BUDGET_EXPIRED if is_escalated else verdict.reason
     end = replace(end, reason=reason, text="", detail=verdict.detail)
-    return FinishedTurn(end, describe_end(reason, verdict.detail), verdict.outcome)
+    return _give_up(history, end, verdict.outcome)
 
 
 def _candidate_of(history: Sequence[Message], end: TurnEnd) -> Candidate:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import orjson
 
@@ -29,11 +30,12 @@ from geode.reply.sending import (
     split_plain,
 )
 from geode.store import outbox
-from geode.store.database import Store
+from geode.store.database import Store, Tx
 from geode.store.dispatcher import Dispatcher
 from geode.store.outbox import OutboxRow, PartRow
 
 log = get_logger(__name__)
+Value = TypeVar("Value")
 
 SECOND_LOOK_S = 5.0
 DELIVERY_LEASE_S = 90.0
@@ -68,6 +70,8 @@ class Delivery:
         self._journal = SendJournal(parts.store, parts.clock, parts.owner, parts.lease_s)
         self._dispatcher = Dispatcher("delivery", self._deliver_thread, parallel_max=PARALLEL_MAX)
         self._locks: dict[SessionId, asyncio.Lock] = {}
+        self._riding: set[SessionId] = set()
+        self._claimed: dict[SessionId, ClaimedRow] = {}
 
     def wake(self, session_id: SessionId) -> None:
         """Something waits in this session's outbox."""
@@ -87,6 +91,31 @@ class Delivery:
             await self._dispatcher.wait_idle()
             await self._parts.clock.sleep(FLUSH_STEP_S)
         await self._dispatcher.wait_idle()
+
+    async def wait_idle(self) -> None:
+        """Return when nothing is being sent."""
+        await self._dispatcher.wait_idle()
+
+    async def write_along(
+        self, label: str, session_id: SessionId, unit: Callable[[Tx], Value]
+    ) -> Value:
+        """Run a unit that may queue rows of this thread, and claim their head in its transaction.
+
+        Raises what the unit raises. Saves the transaction in which delivery would claim it.
+        """
+
+        def both(tx: Tx) -> tuple[Value, ClaimedRow | None]:
+            return unit(tx), self._journal.claim_along(tx, session_id, self._plan_row)
+
+        self._riding.add(session_id)
+        try:
+            value, claimed = await self._store.write(label, both)
+            if claimed is not None:
+                self._claimed[session_id] = claimed
+            return value
+        finally:
+            self._riding.discard(session_id)
+            self.wake(session_id)
 
     async def edit_progress(
         self, session_id: SessionId, turn_id: str, text: str, may_edit: Callable[[], bool]
@@ -156,7 +185,11 @@ class Delivery:
             self._locks.pop(session_id, None)
 
     async def _deliver_head(self, session_id: SessionId) -> bool:
-        claimed = await self._journal.claim(session_id, self._plan_row)
+        if session_id in self._riding:
+            return False  # woken again when it is known what was claimed
+        claimed = self._claimed.pop(session_id, None)
+        if claimed is None:
+            claimed = await self._journal.claim(session_id, self._plan_row)
         if claimed is None:
             return False
         channel = self._parts.channels[claimed.row.place.thread.platform]

@@ -64,6 +64,12 @@ class SendJournal:
             "delivery.claim", lambda tx: self._claim(tx, session_id, plan, until)
         )
 
+    def claim_along(self, tx: Tx, session_id: SessionId, plan: Plan) -> ClaimedRow | None:
+        """The same within a unit that queued something; None while anyone delivers the thread."""
+        if outbox.is_delivered(tx, session_id, self._clock.now_us()):
+            return None
+        return self._claim(tx, session_id, plan, self._clock.monotonic() + self._lease_s)
+
     async def mark(self, claimed: ClaimedRow, number: int, state: str, **values: str) -> None:
         """Move a part to a state; raises `StaleEpochError` once the lease is lost."""
 

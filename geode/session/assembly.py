@@ -11,6 +11,7 @@ from geode.records.checkpoint import SessionCheckpoint
 from geode.records.memories import BindingMemory
 from geode.records.receipts import EffectReceiptStore
 from geode.records.urls import SessionUrls
+from geode.session.histories import Histories
 from geode.session.services import SharedServices
 from geode.settings import Settings
 from geode.settings_load import Loaded
@@ -51,6 +52,7 @@ def build_services(
         checkpoints=SessionCheckpoint(store, clock),
         identity=load_identity(loaded.state_folder),
         state_folder=loaded.state_folder,
+        histories=Histories(store.clock),
     )
 
 

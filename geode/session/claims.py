@@ -5,9 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from geode.messages import Message, Mode, SessionId, SessionState, Text, Thread, TurnId
 from geode.reply import sentences
+from geode.session.histories import Place
 from geode.store import conversation, inbox, outbox, sessions, turns
 from geode.store.conversation import Checkpoint
 from geode.store.database import Tx
@@ -29,6 +31,8 @@ class ClaimTerms:
     lease_us: int
     model: str
     compose: Compose
+    recall: Callable[[Place], tuple[Message, ...] | None] = lambda place: None
+    """The chapter's messages where they need not be read from the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Claim:
     reply_to: str
     history: tuple[Message, ...]
     """The chapter's messages, the turn's own request included."""
+    position: int
+    """Messages of the session in all, `history` included."""
     checkpoint: Checkpoint | None
     started_at_us: int
 
@@ -76,75 +82,98 @@ def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | E
     if row.state == SessionState.RUNNING:
         if row.lease_until_us >= terms.now_us:
             return None
-        return _resume(tx, session_id, row.turn_id, terms)
-    if row.state != SessionState.IDLE or not inbox.has_queued(tx, session_id):
+        return _resume(tx, row, terms)
+    if row.state != SessionState.IDLE:
         return None
-    if row.earlier_before:
+    if row.earlier_before and inbox.has_queued(tx, session_id):
         return EarlierDue(session_id, sessions.find_thread(tx, session_id), row.earlier_before)
-    return _begin(tx, session_id, Mode(row.mode), row.chapter, terms)
+    return _begin(tx, row, terms)
 
 
-def _begin(
-    tx: Tx, session_id: SessionId, mode: Mode, chapter: int, terms: ClaimTerms
-) -> Claim | None:
+def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | None:
+    session_id = SessionId(row.id)
     turn_id = TurnId("t" + secrets.token_hex(8))
     taken = inbox.take_queued(tx, session_id, turn_id)
-    asked = [row for row in taken if row.kind == "message"]
+    asked = [each for each in taken if each.kind == "message"]
     if not asked:
         return None
     new = NewTurn(
         id=turn_id,
         session_id=session_id,
-        chapter=chapter,
-        mode=mode,
-        requesters=tuple(dict.fromkeys(row.sender_id for row in asked)),
+        number=row.next_turn,
+        chapter=row.chapter,
+        mode=Mode(row.mode),
+        requesters=tuple(dict.fromkeys(each.sender_id for each in asked)),
         reply_to=asked[-1].reply_to,
         model=terms.model,
     )
-    number = turns.begin_turn(tx, new, terms.now_us)
+    turns.begin_turn(tx, new, terms.now_us)
+    history = _recall(tx, row, row.chapter, terms)
     request = Message("user", (Text(terms.compose(taken)),))
     conversation.append_messages(tx, session_id, turn_id, (request,))
     progress = NewOutbox("progress", turn_id, sentences.WORKING, new.reply_to, turn_id)
     outbox.add_outbox(tx, session_id, progress, terms.now_us)
     entry = TimelineEntry(
         "turn_started",
-        {"number": number, "messages": [row.message_id for row in asked], "model": terms.model},
+        {
+            "number": new.number,
+            "messages": [each.message_id for each in asked],
+            "model": terms.model,
+        },
         turn_id,
     )
     append_entries(tx, session_id, (entry,), terms.now_us)
-    return _claim(tx, session_id, turn_id, terms)
+    return Claim(
+        session_id=session_id,
+        epoch=_take_lease(tx, session_id, turn_id, terms, begun=1),
+        turn_id=turn_id,
+        thread=sessions.find_thread(tx, session_id),
+        binding=row.binding,
+        mode=new.mode,
+        chapter=new.chapter,
+        attempts=1,
+        requesters=new.requesters,
+        reply_to=new.reply_to,
+        history=(*history, request),
+        position=row.next_position + 1,
+        checkpoint=conversation.load_checkpoint(tx, session_id),
+        started_at_us=terms.now_us,
+    )
 
 
-def _resume(tx: Tx, session_id: SessionId, turn_id: str, terms: ClaimTerms) -> Claim:
+def _resume(tx: Tx, row: Any, terms: ClaimTerms) -> Claim:
+    session_id, turn_id = SessionId(row.id), TurnId(row.turn_id)
     attempts = turns.count_attempt(tx, turn_id, +1)
     entry = TimelineEntry("turn_resumed", {"attempt": attempts}, turn_id)
     append_entries(tx, session_id, (entry,), terms.now_us)
-    return _claim(tx, session_id, TurnId(turn_id), terms)
-
-
-def _claim(tx: Tx, session_id: SessionId, turn_id: TurnId, terms: ClaimTerms) -> Claim:
-    epoch = sessions.take_lease(
-        tx,
-        session_id,
-        owner=terms.owner,
-        until_us=terms.now_us + terms.lease_us,
-        turn_id=turn_id,
-    )
-    session = sessions.read_session(tx, session_id)
     turn = turns.read_turn(tx, turn_id)
-    assert session is not None, "a claimed session has a row"
     return Claim(
         session_id=session_id,
-        epoch=epoch,
+        epoch=_take_lease(tx, session_id, turn_id, terms, begun=0),
         turn_id=turn_id,
         thread=sessions.find_thread(tx, session_id),
-        binding=session.binding,
+        binding=row.binding,
         mode=Mode(turn.mode),
         chapter=turn.chapter,
-        attempts=turn.attempts,
+        attempts=attempts,
         requesters=turns.requesters_of(turn),
         reply_to=turn.reply_to,
-        history=conversation.load_messages(tx, session_id, turn.chapter),
+        history=_recall(tx, row, turn.chapter, terms),
+        position=row.next_position,
         checkpoint=conversation.load_checkpoint(tx, session_id),
         started_at_us=turn.started_at_us,
     )
+
+
+def _take_lease(
+    tx: Tx, session_id: SessionId, turn_id: TurnId, terms: ClaimTerms, *, begun: int
+) -> int:
+    until_us = terms.now_us + terms.lease_us
+    lease = sessions.NewLease(terms.owner, until_us, turn_id, begun)
+    return sessions.take_lease(tx, session_id, lease)
+
+
+def _recall(tx: Tx, row: Any, chapter: int, terms: ClaimTerms) -> tuple[Message, ...]:
+    session_id = SessionId(row.id)
+    known = terms.recall(Place(session_id, chapter, row.next_position))
+    return known if known is not None else conversation.load_messages(tx, session_id, chapter)

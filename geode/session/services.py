@@ -20,6 +20,7 @@ from geode.ports import Clock
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
 from geode.records.receipts import EffectReceiptStore
 from geode.session.claims import Claim
+from geode.session.histories import Histories
 from geode.session.leases import Lease
 from geode.session.restore import describe_batch, identity_of, tell_uncertain
 from geode.settings import Binding, Profile, Settings
@@ -52,6 +53,7 @@ class SharedServices:
     identity: str
     """The chosen sections of GEODE.md."""
     state_folder: Path
+    histories: Histories
     _plans: dict[tuple[Mode, str], BoundToolPlan] = field(
         default_factory=dict[tuple[Mode, str], BoundToolPlan]
     )

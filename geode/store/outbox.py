@@ -75,6 +75,9 @@ _RELEASE = Statement(
     .values(delivery_owner="", delivery_until_us=0)
     .returning(threads.c.session_id)
 )
+_DELIVERED_UNTIL = Statement(
+    select(threads.c.delivery_until_us).where(threads.c.session_id == bindparam("session"))
+)
 _OPEN = Statement(
     select(outbox.c.id).where(outbox.c.session_id == bindparam("session"), _IS_OPEN).limit(1)
 )
@@ -255,6 +258,12 @@ def give_back_delivery(tx: Connection, session_id: SessionId, epoch: int) -> Non
     """Give the delivery lease back; raises `StaleEpochError` when it is not held any more."""
     if _RELEASE.scalar(tx, {"session": session_id, "held": epoch}) is None:
         raise StaleEpochError(session_id, epoch)
+
+
+def is_delivered(tx: Connection, session_id: SessionId, now_us: int) -> bool:
+    """Whether a worker, be it this one, delivers the thread now."""
+    until_us: int | None = _DELIVERED_UNTIL.scalar(tx, {"session": session_id})
+    return until_us is not None and until_us >= now_us
 
 
 def has_open(tx: Connection, session_id: SessionId) -> bool:

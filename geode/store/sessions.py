@@ -39,6 +39,7 @@ _TAKE = Statement(
         lease_owner=bindparam("owner"),
         lease_until_us=bindparam("until_us"),
         turn_id=bindparam("turn"),
+        next_turn=sessions.c.next_turn + bindparam("begun"),
     )
     .returning(sessions.c.epoch)
 )
@@ -65,6 +66,17 @@ class NewSession:
     is_direct: bool
     earlier_before: str = ""
     """Not empty: people used the thread before this message, and that is still to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewLease:
+    """What a claim takes."""
+
+    owner: str
+    until_us: int
+    turn_id: TurnId
+    turns_begun: int
+    """1 for a turn that begins, 0 for one that is resumed."""
 
 
 def find_session(tx: Connection, thread: Thread) -> SessionId | None:
@@ -102,11 +114,15 @@ def find_thread(tx: Connection, session_id: SessionId) -> Thread:
     return Thread(*_FIND_THREAD.first(tx, {"session": session_id}))
 
 
-def take_lease(
-    tx: Connection, session_id: SessionId, *, owner: str, until_us: int, turn_id: TurnId
-) -> int:
+def take_lease(tx: Connection, session_id: SessionId, lease: NewLease) -> int:
     """Make the session running under a new epoch, which is returned."""
-    values = {"session": session_id, "owner": owner, "until_us": until_us, "turn": turn_id}
+    values = {
+        "session": session_id,
+        "owner": lease.owner,
+        "until_us": lease.until_us,
+        "turn": lease.turn_id,
+        "begun": lease.turns_begun,
+    }
     return _TAKE.scalar(tx, values)
 
 

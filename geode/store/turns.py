@@ -11,14 +11,8 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from geode.messages import Mode, SessionId, TerminationReason, TurnId
 from geode.steps import Usage
 from geode.store.statements import Statement
-from geode.store.tables import sessions, turns
+from geode.store.tables import turns
 
-_NEXT_NUMBER = Statement(
-    update(sessions)
-    .where(sessions.c.id == bindparam("session"))
-    .values(next_turn=sessions.c.next_turn + 1)
-    .returning(sessions.c.next_turn)
-)
 _BEGIN = Statement(
     insert(turns),
     (
@@ -59,6 +53,7 @@ class NewTurn:
 
     id: TurnId
     session_id: SessionId
+    number: int
     chapter: int
     mode: Mode
     requesters: tuple[str, ...]
@@ -78,13 +73,12 @@ class TurnTotals:
     cost_micro_usd: int
 
 
-def begin_turn(tx: Connection, new: NewTurn, now_us: int) -> int:
-    """Insert the turn under the session's next number, which is returned."""
-    number: int = _NEXT_NUMBER.scalar(tx, {"session": new.session_id}) - 1
+def begin_turn(tx: Connection, new: NewTurn, now_us: int) -> None:
+    """Insert the turn; the claim that begins it counts the session's number on."""
     row = {
         "id": new.id,
         "session_id": new.session_id,
-        "number": number,
+        "number": new.number,
         "chapter": new.chapter,
         "mode": new.mode.value,
         "requesters": orjson.dumps(new.requesters).decode(),
@@ -93,7 +87,6 @@ def begin_turn(tx: Connection, new: NewTurn, now_us: int) -> int:
         "started_at_us": now_us,
     }
     _BEGIN.run(tx, row)
-    return number
 
 
 def read_turn(tx: Connection, turn_id: str) -> Any:

@@ -123,7 +123,10 @@ class Inbox:
             return _Stored(Accepted("ignored", "edit.unknown_message"))
         text = event.text if event.kind == "edit" else None
         found = inbox.change_queued(tx, session_id, event.message_id, text)
-        if found == "taken" and text:
+        if found != "taken":
+            return _Stored(Accepted("changed", found), session_id)
+        is_known = inbox.change_edit(tx, session_id, event.message_id, text)
+        if text and not is_known:
             inbox.add_message(tx, session_id, event, kind="edit", now_us=now_us)
         return _Stored(Accepted("changed", found), session_id)
 

@@ -189,6 +189,23 @@ def change_queued(tx: Connection, session_id: SessionId, message_id: str, text: 
     return "changed"
 
 
+def change_edit(tx: Connection, session_id: SessionId, message_id: str, text: str | None) -> bool:
+    """Replace (with None, remove) the wording of a taken message that waits to be told, if any."""
+    change = {"state": "removed"} if text is None else {"text": text}
+    changed = tx.execute(
+        update(inbox)
+        .where(
+            inbox.c.session_id == session_id,
+            inbox.c.message_id == message_id,
+            inbox.c.kind == "edit",
+            inbox.c.state == "queued",
+        )
+        .values(**change)
+        .returning(inbox.c.id)
+    )
+    return bool(changed.all())
+
+
 def take_queued(tx: Connection, session_id: SessionId, turn_id: TurnId) -> list[InboxRow]:
     """Give every queued row to the turn, in the platform's order; empty without a message."""
     taken = [InboxRow(*row) for row in _WAITING.rows(tx, {"session": session_id})]

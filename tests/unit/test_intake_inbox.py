@@ -194,6 +194,29 @@ async def test_inbox_keeps_an_edit_of_a_taken_message_for_the_next_turn_without_
     assert heard.sessions == []
 
 
+async def test_inbox_keeps_only_the_last_wording_of_a_taken_message_and_none_of_a_deleted_one(
+    store: Store, heard: Heard, platform: LoopbackPlatform
+) -> None:
+    door = make_inbox(store, heard)
+    kept, gone = platform.message(THREAD, "one"), platform.message(THREAD, "two")
+    for message in (kept, gone):
+        await door.accept(message)
+    await store.write("take", lambda tx: tx.execute(update(inbox).values(state="done")) and None)
+
+    for number in range(5):
+        for message in (kept, gone):
+            key = f"{message.message_id}/{number}"
+            edit = replace(message, kind="edit", text=f"wording {number}", dedupe_key=key)
+            await door.accept(edit)
+    await door.accept(replace(gone, kind="delete", text="", dedupe_key="gone"))
+
+    edits = select(inbox.c.message_id, inbox.c.text).where(
+        inbox.c.kind == "edit", inbox.c.state == "queued"
+    )
+    found = await store.read(lambda tx: tx.execute(edits).all())
+    assert [tuple(row) for row in found] == [(kept.message_id, "wording 4")]
+
+
 async def test_inbox_records_what_is_too_old_as_skipped_and_says_so_once(
     store: Store, heard: Heard, platform: LoopbackPlatform
 ) -> None:

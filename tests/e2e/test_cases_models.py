@@ -102,7 +102,7 @@ async def test_death_between_call_and_result_leaves_a_conversation_that_goes_on_
 
 
 async def _wait_row(town: Town, table: str, column: str, value: str, **where: object) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         while await town.rows(table, column, **where) != [value]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -246,7 +246,8 @@ async def test_compaction_keeps_reasoning_and_pairs_acceptable_lm_04(tmp_path: P
         post = await town.ask("<@UBOT> begin")
         for number in range(5):
             town.server.script[:] = [_unless_summary(r) for r in replies[2 * number :][:2]]
-            await town.ask(f"go on {number} " + "word " * 1_500, post.ts)
+            await town.slack.say(f"go on {number} " + "word " * 1_500, thread_ts=post.ts)
+            await _wait_row(town, "turns", "reason", "natural", number=number + 2)
 
         assert town.server.refusals == []
         is_summary = ["<transcript>" in str(r.body["messages"][-1]) for r in town.server.requests]

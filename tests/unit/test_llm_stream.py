@@ -176,6 +176,31 @@ def test_character_cut_in_two_pieces_is_joined() -> None:
     assert builder.finish().message.text == "a😀"
 
 
+def test_answer_keeps_arguments_storable_though_a_character_came_in_halves() -> None:
+    def deltas(*pieces: bytes) -> ToolCall:
+        builder = AnswerBuilder()
+        builder.take(orjson.dumps(START))
+        builder.take(orjson.dumps(begin(0, {"type": "tool_use", "id": "a", "name": "look"})))
+        for piece in pieces:
+            builder.take(
+                b'{"type":"content_block_delta","index":0,"delta":'
+                b'{"type":"input_json_delta","partial_json":"' + piece + b'"}}'
+            )
+        builder.take(
+            b'{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}'
+        )
+        builder.take(orjson.dumps(STOP))
+        (call,) = builder.finish().message.calls
+        return call
+
+    whole = deltas(rb"{\"at\": \"\ud83d", rb"\ude00\"}")
+    broken = deltas(rb"{\"at\": \"\ud83d")
+
+    assert whole.arguments == {"at": "\U0001f600"}
+    assert broken.arguments is None
+    assert broken.raw.encode()
+
+
 def test_whole_input_in_the_first_event_is_used_when_no_piece_follows() -> None:
     answer = finish(*call_block(0, input={"city": "Oslo"}))
 

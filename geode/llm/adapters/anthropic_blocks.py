@@ -64,7 +64,7 @@ def _close_block(opened: OpenBlock, index: int) -> tuple[dict[str, Any], str]:
             block[key] = clean_text(str(block.get(key) or "") + "".join(pieces))
     if block.get("type") == "text":
         block["text"] = clean_text(str(block.get("text") or ""))
-    call_text = "".join(opened.pieces.get("input", ()))
+    call_text = clean_text("".join(opened.pieces.get("input", ())))
     if block.get("type") == "tool_use":
         block["id"] = block.get("id") or f"toolu_{index}"
         block["name"] = block.get("name") or ""

@@ -209,12 +209,12 @@ class Message:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls of this message, in order."""
-        return tuple(b for b in self.blocks if isinstance(b, ToolCall))
+        return tuple([b for b in self.blocks if isinstance(b, ToolCall)])
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
         """The tool results of this message, in order."""
-        return tuple(b for b in self.blocks if isinstance(b, ToolResult))
+        return tuple([b for b in self.blocks if isinstance(b, ToolResult)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ INTERRUPTED = (
 )
 NO_OUTPUT = "(no output)"
 
+# Marks on a message that was looked at before: a whole history is looked at in every turn.
+_CLEAN = "clean"
+_ANSWERS = "answers"
+
 
 def pair_messages(messages: Sequence[Message]) -> list[Message]:
     """The messages with exactly one result per call right behind it, and nothing blank.
@@ -32,24 +36,24 @@ def pair_messages(messages: Sequence[Message]) -> list[Message]:
         if cleaned is None:
             continue
         paired.append(cleaned)
-        if cleaned.role == "assistant" and cleaned.calls:
-            paired.append(_find_results(cleaned.calls, messages, index + 1))
+        if cleaned.role == "assistant":
+            calls = cleaned.calls
+            if calls:
+                paired.append(_find_results(calls, messages, index + 1))
     return paired
 
 
 def answers_exactly(answer: Message, calls: Sequence[ToolCall]) -> bool:
     """Whether a tool message holds one result per call, in order, none blank, and nothing else."""
-    blocks = answer.blocks
-    return (
-        answer.role == "tool"
-        and len(blocks) == len(calls)
-        and all(
-            isinstance(block, ToolResult)
-            and block.call_id == call.call_id
-            and not _is_blank(block.text)
-            for block, call in zip(blocks, calls, strict=True)
+    answered = answer.wire.get(_ANSWERS)
+    if answered is None:
+        blocks = answer.blocks
+        is_whole = answer.role == "tool" and all(
+            isinstance(block, ToolResult) and not _is_blank(block.text) for block in blocks
         )
-    )
+        answered = _list_ids(answer.results) if is_whole else b""
+        answer.wire[_ANSWERS] = answered
+    return answered == _list_ids(calls)
 
 
 def _find_results(calls: Sequence[ToolCall], messages: Sequence[Message], first: int) -> Message:
@@ -74,13 +78,22 @@ def clean_message(message: Message) -> Message | None:
 
     An assistant message may hold nothing but its provider's own blocks.
     """
+    if _CLEAN in message.wire:
+        return message
     if all(_may_stay(block) for block in message.blocks):
-        return message if message.blocks or message.opaque else None
+        if not message.blocks and not message.opaque:
+            return None
+        message.wire[_CLEAN] = b""
+        return message
     blocks = tuple(block for block in message.blocks if _may_stay(block))
     opaque = _clean_opaque(message.opaque)
     if not blocks and not opaque:
         return None
     return replace(message, blocks=blocks, opaque=opaque, wire={})
+
+
+def _list_ids(blocks: Sequence[ToolCall] | Sequence[ToolResult]) -> bytes:
+    return repr([block.call_id for block in blocks]).encode()
 
 
 def _may_stay(block: object) -> bool:

@@ -17,11 +17,12 @@ from geode.steps import BoundToolPlan, StepSnapshot, SystemPrompt
 
 WIRE = "anthropic"
 """The key of our caches in `Message.wire` and `BoundToolPlan.wire`."""
-WIRE_RESULTS = "anthropic:results"
 WIRE_IDS = "anthropic:ids"
 
 LOST_RESULT = "This call was interrupted; its result is not known."
 EARLIER_GONE = "(The earlier part of this conversation is not shown.)"
+_USER = b'{"role":"user","content":['
+_ASSISTANT = b'{"role":"assistant","content":['
 _CACHE = b',"cache_control":{"type":"ephemeral"}}'
 
 
@@ -122,31 +123,31 @@ def _join_ids(ids: Sequence[str]) -> bytes:
     return "\0".join(ids).encode("utf-8", "replace")
 
 
-def _fill_user(message: Message) -> None:
-    """Cache the texts and the results of a user or tool message apart: results go first."""
-    texts = [_text_block(b.text) for b in message.blocks if isinstance(b, Text) and b.text.strip()]
-    rows = [_result_block(r.call_id, r.text, is_error=r.is_error) for r in message.results]
-    message.wire[WIRE_RESULTS] = b",".join(rows)
-    message.wire[WIRE_IDS] = _join_ids([r.call_id for r in message.results])
-    message.wire[WIRE] = b",".join(texts)
+def user_bytes(message: Message) -> bytes:
+    """The comma-joined blocks of a user or tool message that stands alone, results first."""
+    made = message.wire.get(WIRE)
+    if made is None:
+        results = message.results
+        rows = [_result_block(r.call_id, r.text, is_error=r.is_error) for r in results]
+        made = b",".join([*rows, *_text_blocks(message)])
+        message.wire[WIRE] = made
+        message.wire[WIRE_IDS] = _join_ids([r.call_id for r in results])
+    return made
 
 
-def _user_content(group: Sequence[Message], before: Message | None) -> list[bytes]:
-    """The pieces of one user message that merges a group, answering every call before it."""
-    for message in group:
-        if WIRE not in message.wire:
-            _fill_user(message)
+def _text_blocks(message: Message) -> list[bytes]:
+    return [_text_block(b.text) for b in message.blocks if isinstance(b, Text) and b.text.strip()]
+
+
+def _user_content(group: Sequence[Message], before: Message | None) -> bytes:
+    """The content of one user message that merges a group, answering every call before it."""
     owed = before.wire[WIRE_IDS] if before is not None else b""
-    if len(group) == 1 and group[0].wire[WIRE_IDS] == owed:
-        wire = group[0].wire
-        return [piece for piece in (wire[WIRE_RESULTS], wire[WIRE]) if piece]
-    texts = [m.wire[WIRE] for m in group if m.wire[WIRE]]
-    holders = [m for m in group if m.wire[WIRE_IDS]]
-    if len(holders) == 1 and holders[0].wire[WIRE_IDS] == owed:
-        return [holders[0].wire[WIRE_RESULTS], *texts]
-    if before is None or not owed:
-        return texts
-    return [*_match_results(before.calls, holders), *texts]
+    if len(group) == 1:
+        alone = user_bytes(group[0])
+        if group[0].wire[WIRE_IDS] == owed:
+            return alone
+    results = _match_results(before.calls, group) if before is not None and owed else []
+    return b",".join([*results, *(text for message in group for text in _text_blocks(message))])
 
 
 def _match_results(calls: Sequence[ToolCall], holders: Sequence[Message]) -> list[bytes]:
@@ -164,37 +165,32 @@ def _match_results(calls: Sequence[ToolCall], holders: Sequence[Message]) -> lis
 
 
 def _message_list(messages: Sequence[Message]) -> list[bytes]:
-    """The wire messages in order, roles alternating; the last user message carries a cache mark."""
-    rows: list[tuple[bytes, list[bytes]]] = []
+    """The wire messages in order, roles alternating; the last user message carries a cache mark.
+
+    What was sent before costs a look-up and a copy: this runs over the whole history every step.
+    """
+    rows: list[bytes] = []
     assistant: Message | None = None
     group: list[Message] = []
-
-    def close_group() -> None:
-        content = _user_content(group, assistant)
-        if content:
-            rows.append((b"user", content))
-        group.clear()
-
     for message in messages:
         if message.role != "assistant":
             group.append(message)
             continue
-        content = assistant_bytes(message)
+        content = message.wire.get(WIRE) or assistant_bytes(message)
         if not content:
             continue
-        close_group()
-        if rows and rows[-1][0] == b"assistant":
-            rows[-1][1].append(content)
+        said = _user_content(group, assistant)
+        group.clear()
+        if said:
+            rows.append(b"%b%b]}" % (_USER, said))
+        if said or assistant is None:
+            rows.append(b"%b%b]}" % (_ASSISTANT, content))
         else:
-            rows.append((b"assistant", [content]))
+            rows[-1] = b"%b,%b]}" % (rows[-1][:-2], content)
         assistant = message
-    close_group()
-    return _render_rows(rows)
-
-
-def _render_rows(rows: list[tuple[bytes, list[bytes]]]) -> list[bytes]:
-    if not rows or rows[0][0] == b"assistant":
-        rows.insert(0, (b"user", [_text_block(EARLIER_GONE)]))
-    if rows[-1][0] == b"user":
-        rows[-1][1][-1] = rows[-1][1][-1][:-1] + _CACHE
-    return [b'{"role":"%b","content":[%b]}' % (role, b",".join(content)) for role, content in rows]
+    if assistant is not None and rows[0].startswith(_ASSISTANT):
+        rows.insert(0, b"%b%b]}" % (_USER, _text_block(EARLIER_GONE)))
+    said = _user_content(group, assistant) or (b"" if rows else _text_block(EARLIER_GONE))
+    if said:
+        rows.append(b"%b%b%b]}" % (_USER, said[:-1], _CACHE))
+    return rows

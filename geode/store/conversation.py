@@ -127,8 +127,8 @@ def append_messages(
 
 def load_messages(tx: Connection, session_id: SessionId, chapter: int) -> tuple[Message, ...]:
     """The chapter's messages in order."""
-    rows = _LOAD.rows(tx, {"session": session_id, "part": chapter})
-    return tuple(body_to_message(*row) for row in rows)
+    rows = _LOAD.tuples(tx, {"session": session_id, "part": chapter})
+    return tuple([body_to_message(*row) for row in rows])
 
 
 def save_checkpoint(

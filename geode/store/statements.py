@@ -49,6 +49,10 @@ class Statement:
         found = self._execute(tx, values).fetchone()
         return None if found is None else found[0]
 
+    def tuples(self, tx: Connection, values: Values) -> list[tuple[Any, ...]]:
+        """Every row as the driver gives it."""
+        return self._execute(tx, values).fetchall()
+
     def rows(self, tx: Connection, values: Values) -> list[Any]:
         """Every row with its columns by name."""
         cursor = self._execute(tx, values)

@@ -98,7 +98,9 @@ class Daemon:
             )
         )
         leases = Leases(store, self.clock, owner, limits.lease_s)
-        services = build_services(store, loaded, route, seams.failpoints, seams.tools)
+        services = build_services(
+            store, loaded, route, seams.failpoints, seams.tools, redactor.take_out
+        )
         self._histories = services.histories
         self._runner = TurnRunner(
             TurnParts(services, leases, self.delivery, self.channels, PendingJudge())
@@ -107,7 +109,9 @@ class Daemon:
             store, self.clock, leases, self._run_session, turns_parallel=limits.turns_parallel
         )
         self.catch_up = CatchUp(store, self.clock, self.channels, self.settings.bindings)
-        self.intake = Inbox(store, self.clock, self.settings.bindings, limits, self)
+        self.intake = Inbox(
+            store, self.clock, self.settings.bindings, limits, self, redactor.take_out
+        )
 
     @classmethod
     async def open(

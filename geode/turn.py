@@ -24,6 +24,7 @@ from geode.loop.termination import describe_end
 from geode.messages import (
     DELIVERABLE,
     Message,
+    QuotedMessage,
     ReceiptId,
     SessionId,
     SessionState,
@@ -150,15 +151,15 @@ class TurnRunner:
 
     async def _read_earlier(self, due: EarlierDue) -> None:
         channel = self._parts.channels.get(due.thread.platform)
+        quotes: Sequence[QuotedMessage] = ()
         try:
             async with asyncio.timeout(EARLIER_TIMEOUT_S):
-                quotes = await channel.read_earlier(due.thread, due.before) if channel else ()
+                found = await channel.read_earlier(due.thread, due.before) if channel else ()
+            quotes = [replace(each, text=self._services.take_out(each.text)) for each in found]
         except (ChannelError, TimeoutError) as error:
             log.warning("earlier_messages_unread", session=due.session_id, reason=str(error))
-            quotes = ()
         except Exception:  # boundary: channel event
             log.exception("earlier_messages_unread", session=due.session_id)
-            quotes = ()
 
         def unit(tx: Tx) -> None:
             # No lease is held yet: another worker may have read them meanwhile.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from geode.errors import StoreError
@@ -59,12 +59,14 @@ class Inbox:
         bindings: Sequence[Binding],
         limits: LimitSettings,
         wakes: Wakes,
+        take_out: Callable[[str], str] = str,
     ) -> None:
         self._store = store
         self._clock = clock
         self._bindings = bindings
         self._limits = limits
         self._wakes = wakes
+        self._take_out = take_out
         self.ignored: Counter[str] = Counter()
         """Events that stored nothing, by the rule that ignored them."""
 
@@ -79,6 +81,8 @@ class Inbox:
             self.ignored[early.rule] += 1
             return Accepted("ignored", early.rule)
         since = self._clock.monotonic()
+        if isinstance(event, InboundMessage):
+            event = replace(event, text=self._take_out(event.text))
         try:
             stored = await self._store.write("intake", lambda tx: self._decide(tx, event))
         except StoreError:

@@ -267,7 +267,10 @@ class Delivery:
         key = f"{row.id}:{part.number}"
         outcome = await send_part(channel, row.place, part.part, edits=part.edits, key=key)
         self._parts.failpoints.hit(f"send.after:{row.kind}")
-        return outcome
+        if isinstance(outcome, Sent):
+            return outcome
+        # The reason is stored with the row, and a platform may have quoted the request.
+        return replace(outcome, reason=self._parts.redactor.redact(outcome.reason))
 
     async def _look_twice(
         self, channel: Channel, row: OutboxRow, part: PartRow

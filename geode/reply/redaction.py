@@ -52,7 +52,8 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._spellings: set[str] = set()
-        self._pattern = _compile(self._spellings)
+        self._known: re.Pattern[str] | None = None
+        self._pattern = _compile([])
         self.register(*secrets)
 
     def register(self, *secrets: str) -> None:
@@ -60,7 +61,9 @@ class Redactor:
         for secret in secrets:
             if len(secret) >= SECRET_CHARS_MIN:
                 self._spellings |= _spell(secret)
-        self._pattern = _compile(self._spellings)
+        literals = _escape_longest_first(self._spellings)
+        self._known = re.compile("|".join(literals)) if literals else None
+        self._pattern = _compile(literals)
 
     def redact(self, text: str) -> str:
         """The text with every secret replaced; idempotent."""
@@ -74,6 +77,15 @@ class Redactor:
         if any(spelling in text for spelling in self._spellings):
             return True
         return _BOT_TOKEN.search(text) is not None
+
+    def take_out(self, text: str) -> str:
+        """The text without the registered secrets; what only looks like a secret stays.
+
+        For what comes in: a person's example of a key is theirs, our own keys are nobody's.
+        """
+        if self._known is None or not any(spelling in text for spelling in self._spellings):
+            return text
+        return self._known.sub(REDACTED, text)
 
     def redact_bytes(self, content: bytes) -> bytes:
         """The same on bytes; what is not UTF-8 passes unchanged around the secrets."""
@@ -105,8 +117,11 @@ def _spell(secret: str) -> set[str]:
     }
 
 
-def _compile(spellings: set[str]) -> re.Pattern[str]:
-    # Our own mark comes first, so that a second pass finds nothing in it; longer spellings come
-    # before shorter ones, so that no rest of a secret is left standing.
-    literals = [re.escape(text) for text in sorted(spellings, key=lambda text: (-len(text), text))]
+def _escape_longest_first(spellings: set[str]) -> list[str]:
+    # Otherwise the rest of a longer spelling would be left standing.
+    return [re.escape(text) for text in sorted(spellings, key=lambda text: (-len(text), text))]
+
+
+def _compile(literals: list[str]) -> re.Pattern[str]:
+    # Our own mark comes first, so that a second pass finds nothing in it.
     return re.compile("|".join((re.escape(REDACTED), *literals, *_PATTERNS, *_KEYED_PATTERNS)))

@@ -12,6 +12,7 @@ from geode.records.memories import BindingMemory
 from geode.records.receipts import EffectReceiptStore
 from geode.records.urls import SessionUrls
 from geode.session.histories import Histories
+from geode.session.secrecy import TakeOut, hide_secrets
 from geode.session.services import SharedServices
 from geode.settings import Settings
 from geode.settings_load import Loaded
@@ -29,8 +30,12 @@ def build_services(
     route: ModelRoute,
     failpoints: Failpoints,
     more_tools: tuple[Tool, ...] = (),
+    take_out: TakeOut = str,
 ) -> SharedServices:
-    """Everything a turn needs; raises `ConfigError` for a profile that names an unknown tool."""
+    """Everything a turn needs; raises `ConfigError` for a profile that names an unknown tool.
+
+    `take_out` keeps registered secrets out of what the model is given.
+    """
     clock, settings = store.clock, loaded.settings
     receipts = EffectReceiptStore(store, clock)
     built_in = build_catalogue(
@@ -39,7 +44,7 @@ def build_services(
         witness=SessionUrls(store, find_urls, normalise_url),
         grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
     )
-    catalogue = register(*built_in, *more_tools)
+    catalogue = register(*(hide_secrets(tool, take_out) for tool in (*built_in, *more_tools)))
     check_profiles(settings, catalogue)
     return SharedServices(
         store=store,
@@ -53,6 +58,7 @@ def build_services(
         identity=load_identity(loaded.state_folder),
         state_folder=loaded.state_folder,
         histories=Histories(store.clock),
+        take_out=take_out,
     )
 
 

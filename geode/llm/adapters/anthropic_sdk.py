@@ -36,6 +36,7 @@ class SdkRoute:
     ) -> None:
         timeout = httpx2.Timeout(silence_s_max, connect=CONNECT_S_MAX)
         self._clock = clock
+        self._api_key = api_key
         try:
             self._sdk = anthropic.AsyncAnthropic(
                 api_key=api_key,
@@ -69,7 +70,7 @@ class SdkRoute:
         try:
             return await _read_answer(response, on_delta)
         except StreamedError as error:
-            raise classify_failure(200, error.kind, error.message) from error
+            raise classify_failure(200, error.kind, self._clean(error.message)) from error
         except (StreamFaultError, EventTooLongError, httpx2.HTTPError, OSError) as error:
             raise Overloaded(provider=PROVIDER, detail=_name_fault(error)) from error
         finally:
@@ -81,7 +82,11 @@ class SdkRoute:
         kind, message = _read_error_body(error.body)
         asked = error.response.headers.get("retry-after")
         retry_after_s = parse_retry_after(asked, self._clock.now_us())
-        return classify_failure(error.status_code, kind, message, retry_after_s)
+        return classify_failure(error.status_code, kind, self._clean(message), retry_after_s)
+
+    def _clean(self, message: str) -> str:
+        # A provider that quotes the key it refuses must not bring it into a chat or a record.
+        return message.replace(self._api_key, "[the key]")
 
 
 def _name_fault(error: BaseException) -> str:

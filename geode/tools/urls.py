@@ -10,7 +10,7 @@ from geode.tools.fetch.url import URL_CHARS_MAX, parse_url
 URLS_MAX = 1_000
 """How many URLs one text can name."""
 
-_ALL_PORTS = frozenset(range(1, 65_536))
+_ALL_PORTS = range(1, 65_536)
 _CANDIDATE = re.compile(
     r"(?:https?://|(?<![\w@./-])www\.)[^\s<>\"\\^`{|}\x00-\x20\x7f。，、！？；：「」『』（）【】]{1,4096}",
     re.IGNORECASE,

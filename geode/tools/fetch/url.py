@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import quote, urljoin
@@ -52,7 +53,7 @@ class WebUrl:
         return ":" in self.host or _is_quad(self.host)
 
 
-def parse_url(text: str, ports: frozenset[int] = WEB_PORTS) -> WebUrl:
+def parse_url(text: str, ports: Collection[int] = WEB_PORTS) -> WebUrl:
     """Read an absolute http or https URL; raises `FetchRefusedError` with the reason."""
     if len(text) > URL_CHARS_MAX:
         raise FetchRefusedError(f"The URL is longer than {URL_CHARS_MAX:,} characters.")
@@ -91,7 +92,7 @@ def parse_host(text: str) -> str:
     return host
 
 
-def follow(current: WebUrl, location: str, ports: frozenset[int] = WEB_PORTS) -> WebUrl:
+def follow(current: WebUrl, location: str, ports: Collection[int] = WEB_PORTS) -> WebUrl:
     """Where a redirect leads; raises `FetchRefusedError` when that may not be followed."""
     if not location or not all(_may_stand_in_url(character) for character in location):
         raise FetchRefusedError("The page redirects to an address that cannot be read.")

@@ -20,7 +20,7 @@ from geode.loop.ports import SavedBatch
 from geode.loop.state import LoopState, TurnEnd
 from geode.messages import JsonObject, Message, Part, Place, SessionId, TerminationReason, ToolCall
 from geode.records.checkpoint import CheckpointSave
-from geode.session.claims import Claim
+from geode.session.claims import Claim, claim_session
 from geode.session.leases import Lease
 from geode.session.restore import describe_batch, identity_of, tell_uncertain
 from geode.session.services import Session
@@ -96,6 +96,8 @@ class Held:
     state: LoopState
     session: Session
     lease: Lease
+    history: tuple[Message, ...]
+    """What is stored of the chapter."""
     unsaved: tuple[Message, ...] = ()
     batch: tuple[ToolCall, ...] = ()
     """Saved and not run yet."""
@@ -134,7 +136,10 @@ class Process:
 
     async def claim(self, session_id: SessionId) -> Claim | None:
         """Claim the session and restore its turn."""
-        claim = await self.room.claim(session_id, self.name)
+        terms = self.worker.runner._terms()
+        claim = await self.room.store.write(
+            "claim", lambda tx: claim_session(tx, session_id, terms)
+        )
         if claim is None:
             return None
         assert isinstance(claim, Claim)
@@ -142,8 +147,7 @@ class Process:
         until = self.room.clock.monotonic() + self.worker.leases.lease_s
         lease = Lease(session_id, claim.epoch, until, self.room.clock)
         session = self._services.create_session(claim.mode, claim, lease, _Silent())
-        claim = replace(claim, history=restored.history)
-        self.held[session_id] = Held(claim, restored.state, session, lease)
+        self.held[session_id] = Held(claim, restored.state, session, lease, restored.history)
         return claim
 
     async def propose(self, held: Held, asked: Sequence[tuple[str, str]]) -> None:
@@ -162,6 +166,7 @@ class Process:
             notices=tell_uncertain(claim, held.session.uncertain),
         )
         await self._services.checkpoints.save("batch", save)
+        held.history += batch.messages
         held.state, held.unsaved, held.batch = state, (), reply.calls
 
     async def act(self, held: Held) -> None:
@@ -190,7 +195,8 @@ class Process:
         poisoned = held.is_poisoned
         reason = TerminationReason.POISONED if poisoned else TerminationReason.NATURAL
         end = TurnEnd(reason, answer, held.unsaved, held.state, ())
-        finished = FinishedTurn(end, answer, "unverified")
+        history = () if poisoned else (*held.history, *held.unsaved)
+        finished = FinishedTurn(end, answer, "unverified", history)
         more = await self.worker.runner._commit(held.claim, finished, held.session.uncertain)
         del self.held[held.claim.session_id]
         return more

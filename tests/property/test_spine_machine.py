@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.spine_end import check_end
 from fakes.spine_model import SpineModel
 from fakes.spine_process import DeadError, Held, Process, World
 from fakes.spine_room import LEASE_S, RoomClock, open_room, place_thread
@@ -27,12 +28,11 @@ from sqlalchemy import Connection, select
 from geode.errors import StaleEpochError
 from geode.messages import InboundMessage, SessionId, Thread
 from geode.session.claims import Claim
+from geode.store import conversation, sessions, turns
 from geode.store import outbox as outbox_store
-from geode.store import sessions, turns
 from geode.store.leases import renew_leases
-from geode.store.tables import inbox, metadata, outbox, outbox_parts, receipts, threads, timeline
+from geode.store.tables import inbox, metadata, threads, timeline
 from geode.store.tables import sessions as session_rows
-from geode.store.tables import turns as turn_rows
 from geode.store.timeline import chain_hash
 
 DEPTH = 3
@@ -169,6 +169,8 @@ class SpineMachine(RuleBasedStateMachine):
             for other in (*self.workers, *self.frozen):
                 if other is not process and session_id in other.held:
                     assert other.held[session_id].claim.epoch < claim.epoch
+            stored = self.run(self._stored_history(session_id, claim.chapter))
+            assert stored[: len(claim.history)] == claim.history
             taken = self.model.talk(thread).taken
             asked = next(
                 m.text for m in reversed(claim.history) if m.role == "user" and "<message" in m.text
@@ -176,6 +178,11 @@ class SpineMachine(RuleBasedStateMachine):
             places = [asked.index(f"\n{taken[mid]}\n") for mid in sorted(taken)]
             assert places == sorted(places)
         return claim
+
+    async def _stored_history(self, session_id: SessionId, chapter: int) -> Any:
+        return await self.room.store.read(
+            lambda tx: conversation.load_messages(tx, session_id, chapter)
+        )
 
     def _pick(self, which: int) -> tuple[Process, Held] | None:
         """A turn that one of the workers believes to hold, claimed now when there is none."""
@@ -415,7 +422,9 @@ class SpineMachine(RuleBasedStateMachine):
         try:
             if hasattr(self, "room"):
                 self._drain()
-                self.run(self.room.store.read(self._check_end))
+                self.run(
+                    self.room.store.read(lambda tx: check_end(tx, self.model, self.room.platform))
+                )
         finally:
             for process in (*getattr(self, "workers", ()), *self.frozen):
                 self.run(process.die())
@@ -445,67 +454,6 @@ class SpineMachine(RuleBasedStateMachine):
 
     def _has_open_rows(self, tx: Connection) -> bool:
         return bool(outbox_store.find_due(tx, "anyone", 2**60, 1))
-
-    def _check_end(self, tx: Connection) -> None:
-        states = set(tx.execute(select(session_rows.c.state)).scalars())
-        assert states <= {"idle"}
-        assert set(tx.execute(select(inbox.c.state)).scalars()) <= {"done", "removed", "queued"}
-        assert set(tx.execute(select(turn_rows.c.state)).scalars()) <= {"done"}
-        assert "prepared" not in set(tx.execute(select(receipts.c.state)).scalars())
-        for thread, talk in self.model.talks.items():
-            session_id = sessions.find_session(tx, thread)
-            self._check_thread(tx, session_id, thread, talk)
-        self._check_uncertain(tx)
-
-    def _check_thread(self, tx: Connection, session_id: Any, thread: Thread, talk: Any) -> None:
-        rows = tx.execute(
-            select(turn_rows.c.id).where(turn_rows.c.session_id == session_id).order_by("number")
-        )
-        turn_ids = [row.id for row in rows]
-        assert len(turn_ids) == len(talk.answered)
-        for turn_id, expected in zip(turn_ids, talk.answered, strict=True):
-            found = tx.execute(
-                select(inbox.c.message_id).where(
-                    inbox.c.turn_id == turn_id, inbox.c.kind == "message"
-                )
-            ).scalars()
-            assert tuple(sorted(found)) == expected
-        said = [row for row in self._rows_of(tx, session_id) if row.kind == "answer"]
-        assert [row.turn_id for row in said] == turn_ids
-        kinds = Counter(row.kind for row in self._rows_of(tx, session_id))
-        assert kinds["held"] == talk.held_notices
-        assert bool(kinds["overloaded"]) == bool(talk.refused)
-        self._check_posts(tx, thread, said)
-
-    def _rows_of(self, tx: Connection, session_id: Any) -> list[Any]:
-        query = select(outbox).where(outbox.c.session_id == session_id).order_by(outbox.c.id)
-        return list(tx.execute(query))
-
-    def _check_posts(self, tx: Connection, thread: Thread, said: list[Any]) -> None:
-        """Each part that counts as sent stands there once, below what came before it."""
-        posts = {post.id: post for post in self.room.platform.posted}
-        last = ""
-        for row in said:
-            assert row.state == "sent" or (row.state == "not_applied" and row.reason)
-            query = select(outbox_parts).where(outbox_parts.c.outbox_id == row.id)
-            for part in tx.execute(query.order_by(outbox_parts.c.number)):
-                if part.state == "not_applied":
-                    continue
-                assert part.state in ("committed", "reconciled")
-                assert posts[part.message_id].text == part.plain
-                assert posts[part.message_id].place.thread == thread
-                assert part.message_id > last
-                last = part.message_id
-
-    def _check_uncertain(self, tx: Connection) -> None:
-        told = Counter(
-            tx.execute(select(outbox.c.episode).where(outbox.c.kind == "uncertain")).scalars()
-        )
-        unknown = set(
-            tx.execute(select(receipts.c.id).where(receipts.c.state == "uncertain")).scalars()
-        )
-        assert set(told) == unknown
-        assert all(count == 1 for count in told.values())
 
 
 profile = os.environ.get("HYPOTHESIS_PROFILE", "dev")

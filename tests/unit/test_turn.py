@@ -409,3 +409,16 @@ async def test_turns_share_no_session_state(room: SpineRoom) -> None:
     assert row == ("", "", 0, 3)
     assert await room.store.read(lambda tx: sessions.find_waiting(tx, 9)) == []
     assert SessionId(row[0]) == ""
+
+
+async def test_worker_sees_the_turns_that_another_worker_ran_meanwhile(room: SpineRoom) -> None:
+    """What a process remembers of a session counts only while the store holds nothing newer."""
+    one, two = room.worker("one", [say("a"), say("c")]), room.worker("two", [say("b")])
+    for text, worker in (("first", one), ("second", two), ("third", one)):
+        await room.say(text)
+        await run(room, worker)
+
+    seen = [message.text for message in one.model.steps[1].messages]
+    assert [text for text in seen if len(text) == 1] == ["a", "b"]
+    assert "second" in seen[2]
+    assert "third" in seen[4]

@@ -41,7 +41,12 @@ WARMED = (
 
 
 def record_points(home: Path) -> list[Point]:
-    """One undisturbed run: the points it passes, in order."""
+    """The points that two undisturbed runs pass, in order: timing may add some to one of them."""
+    first, second = (_record_run(home / number) for number in ("1", "2"))
+    return [point for point in first if point in second]
+
+
+def _record_run(home: Path) -> list[Point]:
     world = World(home)
     try:
         names = home / "points.txt"

@@ -12,7 +12,7 @@ from geode.reply import sentences
 from geode.reply.sending import Refused, Sent, Wait
 from geode.store import inbox, outbox
 from geode.store.database import Store, Tx
-from geode.store.outbox import OutboxRow, PartRow, PlannedPart
+from geode.store.outbox import DeliveryLease, OutboxRow, PartRow, PlannedPart
 
 EDIT_AGE_US_MAX = 60_000_000
 """Edits notify nobody: after this much work the answer is a new message."""
@@ -66,9 +66,8 @@ class SendJournal:
 
     def claim_along(self, tx: Tx, session_id: SessionId, plan: Plan) -> ClaimedRow | None:
         """The same within a unit that queued something; None while anyone delivers the thread."""
-        if outbox.is_delivered(tx, session_id, self._clock.now_us()):
-            return None
-        return self._claim(tx, session_id, plan, self._clock.monotonic() + self._lease_s)
+        until = self._clock.monotonic() + self._lease_s
+        return self._claim(tx, session_id, plan, until, is_along=True)
 
     async def mark(self, claimed: ClaimedRow, number: int, state: str, **values: str) -> None:
         """Move a part to a state; raises `StaleEpochError` once the lease is lost."""
@@ -127,7 +126,9 @@ class SendJournal:
         outbox.require_delivery(tx, claimed.row.session_id, claimed.epoch, now_us + self._lease_us)
         return now_us
 
-    def _claim(self, tx: Tx, session_id: SessionId, plan: Plan, until: float) -> ClaimedRow | None:
+    def _claim(
+        self, tx: Tx, session_id: SessionId, plan: Plan, until: float, *, is_along: bool = False
+    ) -> ClaimedRow | None:
         now_us = self._clock.now_us()
         row = outbox.read_head(tx, session_id)
         if row is None or row.due_at_us > now_us:
@@ -135,10 +136,8 @@ class SendJournal:
         rendered = plan(row)
         if rendered is None:
             return None
-        until_us = now_us + self._lease_us
-        epoch = outbox.take_delivery(
-            tx, session_id, owner=self.owner, now_us=now_us, until_us=until_us
-        )
+        lease = DeliveryLease(self.owner, now_us + self._lease_us, is_renewed=not is_along)
+        epoch = outbox.take_delivery(tx, session_id, lease, now_us)
         if epoch is None:
             return None
         if row.kind == "progress" and not row.parts and outbox.is_answered(tx, row.turn_id):
@@ -147,15 +146,11 @@ class SendJournal:
         if not row.parts:
             planned = _place_parts(tx, row, rendered, now_us)
             row = replace(row, parts=outbox.plan_parts(tx, row.id, planned))
-        return self._prepare_first(tx, row, epoch, until)
-
-    def _prepare_first(self, tx: Tx, row: OutboxRow, epoch: int, until: float) -> ClaimedRow:
         open_parts = tuple(part for part in row.parts if part.state in OPEN_PART_STATES)
         first = open_parts[0]
-        is_unknown = first.state != "planned" and not first.edits
         if first.state == "planned":
-            now_us = self._clock.now_us()
             outbox.set_part(tx, row.id, first.number, "prepared", at_us=now_us)
+        is_unknown = first.state != "planned" and not first.edits
         is_answer = row.kind == "answer"
         marked = tuple(inbox.list_turn_messages(tx, row.turn_id)) if is_answer else ()
         return ClaimedRow(row, epoch, open_parts, marked, is_unknown, self._clock, until)

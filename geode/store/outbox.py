@@ -47,7 +47,7 @@ _TAKE = Statement(
         threads.c.session_id == bindparam("session"),
         or_(
             threads.c.delivery_until_us < bindparam("now_us"),
-            threads.c.delivery_owner == bindparam("owner"),
+            threads.c.delivery_owner == bindparam("held_by"),
         ),
     )
     .values(
@@ -74,9 +74,6 @@ _RELEASE = Statement(
     )
     .values(delivery_owner="", delivery_until_us=0)
     .returning(threads.c.session_id)
-)
-_DELIVERED_UNTIL = Statement(
-    select(threads.c.delivery_until_us).where(threads.c.session_id == bindparam("session"))
 )
 _OPEN = Statement(
     select(outbox.c.id).where(outbox.c.session_id == bindparam("session"), _IS_OPEN).limit(1)
@@ -182,6 +179,16 @@ def add_outbox(tx: Connection, session_id: SessionId, new: NewOutbox, now_us: in
     return _ADD.scalar(tx, row) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class DeliveryLease:
+    """What a delivery takes of a thread."""
+
+    owner: str
+    until_us: int
+    is_renewed: bool
+    """The owner may hold it already."""
+
+
 def find_due(tx: Connection, owner: str, now_us: int, limit: int) -> list[SessionId]:
     """Sessions whose outbox has something due and whose delivery no other worker holds."""
     rows = tx.execute(
@@ -236,10 +243,16 @@ def read_parts(tx: Connection, outbox_id: int) -> tuple[PartRow, ...]:
 
 
 def take_delivery(
-    tx: Connection, session_id: SessionId, *, owner: str, now_us: int, until_us: int
+    tx: Connection, session_id: SessionId, lease: DeliveryLease, now_us: int
 ) -> int | None:
-    """Take the thread's delivery lease; its epoch, or None while another holds it."""
-    values = {"session": session_id, "owner": owner, "now_us": now_us, "until_us": until_us}
+    """Take the thread's delivery lease; its epoch, or None while it is held."""
+    values = {
+        "session": session_id,
+        "owner": lease.owner,
+        "held_by": lease.owner if lease.is_renewed else None,
+        "now_us": now_us,
+        "until_us": lease.until_us,
+    }
     return _TAKE.scalar(tx, values)
 
 
@@ -258,12 +271,6 @@ def give_back_delivery(tx: Connection, session_id: SessionId, epoch: int) -> Non
     """Give the delivery lease back; raises `StaleEpochError` when it is not held any more."""
     if _RELEASE.scalar(tx, {"session": session_id, "held": epoch}) is None:
         raise StaleEpochError(session_id, epoch)
-
-
-def is_delivered(tx: Connection, session_id: SessionId, now_us: int) -> bool:
-    """Whether a worker, be it this one, delivers the thread now."""
-    until_us: int | None = _DELIVERED_UNTIL.scalar(tx, {"session": session_id})
-    return until_us is not None and until_us >= now_us
 
 
 def has_open(tx: Connection, session_id: SessionId) -> bool:

@@ -27,7 +27,7 @@ async def run_to_end(work: Callable[[], Outcome]) -> Outcome:
 
     A thread cannot be stopped, so whoever holds a lock over the work must not let go before.
     """
-    task = asyncio.ensure_future(asyncio.to_thread(work))
+    task = asyncio.get_running_loop().run_in_executor(None, work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

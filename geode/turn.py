@@ -185,7 +185,10 @@ class TurnRunner:
         progress = ProgressReporter(
             self._parts.delivery, self._clock, claim.session_id, claim.turn_id, lease.is_held
         )
-        session = self._services.create_session(claim.mode, claim, lease, progress)
+        day_left = await self._services.read_day_left(self._services.find_binding(claim.binding))
+        session = self._services.create_session(
+            claim.mode, claim, lease, progress, day_left_micro_usd=day_left
+        )
         reporting = asyncio.create_task(progress.run(), name=f"progress {claim.turn_id}")
         try:
             finished = await self._complete(claim, session, restored)

@@ -97,9 +97,14 @@ def _name_model(choice: ModelChoice) -> str:
 
 
 def _check_cap(settings: Settings, ref: ModelRef, written: ProviderSettings) -> None:
-    has_price = price_of(ref, written.prices) is not None
-    if settings.limits.cost_usd_per_turn is not None and not has_price:
+    caps = {
+        f"profiles.{name}.cost_usd_per_day": profile.cost_usd_per_day
+        for name, profile in settings.profiles.items()
+    }
+    caps["limits.cost_usd_per_turn"] = settings.limits.cost_usd_per_turn
+    capped = [key for key, cap in caps.items() if cap is not None]
+    if capped and price_of(ref, written.prices) is None:
         raise ConfigError(
-            f"limits.cost_usd_per_turn is set, but no price of {ref} is known; "
+            f"{capped[0]} is set, but no price of {ref} is known; "
             f"give it under [providers.{ref.provider}.prices] or remove the limit."
         )

@@ -69,6 +69,13 @@ def date_in_zone(now_us: int, zone: str) -> date:
     return moment.astimezone(ZoneInfo(zone)).date()
 
 
+def day_start_us(now_us: int, zone: str) -> int:
+    """The UTC moment at which the present calendar day of a time zone began."""
+    day = date_in_zone(now_us, zone)
+    began = datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone))
+    return int(began.timestamp()) * 1_000_000
+
+
 def load_identity(home: Path | None = None) -> str:
     """The chosen sections of `GEODE.md` in the state folder, else of the packaged one.
 

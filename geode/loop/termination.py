@@ -32,8 +32,8 @@ _SENTENCES: Mapping[TerminationReason, tuple[str, str]] = {
         "Start a new thread and repeat there what still matters.",
     ),
     R.COST_BUDGET_EXCEEDED: (
-        "The cost limit for this request is reached, so I stopped.",
-        "Ask for a smaller part of it, or ask an operator to raise the limit.",
+        "The cost limit is reached, so I stopped.",
+        "Ask for less or tomorrow, or ask an operator to raise the limit.",
     ),
     R.BILLING_ERROR: (
         "The model provider does not accept the payment for my calls.",

@@ -13,7 +13,7 @@ from geode.llm.routes import ModelRoute
 from geode.loop.agent_loop import AgenticLoop
 from geode.loop.limits import LoopLimits
 from geode.loop.ports import Progress, SavedBatch, ToolOutcome
-from geode.loop.prompt import PromptSources, date_in_zone
+from geode.loop.prompt import PromptSources, date_in_zone, day_start_us
 from geode.loop.run import LoopParts
 from geode.messages import Mode, ReceiptId, ToolCall
 from geode.ports import Clock
@@ -27,6 +27,7 @@ from geode.session.secrecy import TakeOut
 from geode.settings import Binding, Profile, Settings
 from geode.steps import BoundToolPlan, Tool, ToolContext
 from geode.store.database import Store
+from geode.store.turns import sum_cost_since
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,25 @@ class SharedServices:
         """The configured binding a session belongs to; None when the operator removed it."""
         return next((each for each in self.settings.bindings if each.key == key), None)
 
-    def create_session(self, mode: Mode, claim: Claim, lease: Lease, progress: Progress) -> Session:
+    async def read_day_left(self, binding: Binding | None) -> int | None:
+        """What is left today of the profile's cost limit, in micro-USD; None: it has none."""
+        profile = self._profile(binding.profile) if binding is not None else None
+        if profile is None or profile.cost_usd_per_day is None:
+            return None
+        names = [each.key for each in self.settings.bindings if each.profile == profile.name]
+        since_us = day_start_us(self.clock.now_us(), self.settings.agent.timezone)
+        spent = await self.store.read(lambda tx: sum_cost_since(tx, names, since_us))
+        return max(0, int(profile.cost_usd_per_day * 1_000_000) - spent)
+
+    def create_session(
+        self,
+        mode: Mode,
+        claim: Claim,
+        lease: Lease,
+        progress: Progress,
+        *,
+        day_left_micro_usd: int | None = None,
+    ) -> Session:
         """The executor and the loop of one turn, bound to its mode, profile, lease and budget."""
         binding = self.find_binding(claim.binding)
         executor = ToolExecutor(self.gate, lease.is_held)
@@ -83,7 +102,7 @@ class SharedServices:
             records=_Records(self.checkpoints, claim, uncertain),
             identity=identity_of(claim),
             sources=self._sources(claim),
-            limits=self._limits(binding),
+            limits=self._limits(binding, day_left_micro_usd),
             progress=progress,
             clock=self.clock,
         )
@@ -101,13 +120,15 @@ class SharedServices:
     def _profile(self, name: str) -> Profile | None:
         return self.settings.profile(name) if self.settings.has_profile(name) else None
 
-    def _limits(self, binding: Binding | None) -> LoopLimits:
+    def _limits(self, binding: Binding | None, day_left: int | None) -> LoopLimits:
         limits = self.settings.limits
-        cost = limits.cost_usd_per_turn
+        turn_cap = limits.cost_usd_per_turn
+        caps = [] if turn_cap is None else [int(turn_cap * 1_000_000)]
+        caps += [] if day_left is None else [day_left]
         return LoopLimits(
             steps_max=limits.steps_max,
             time_budget_s=binding.time_budget_s if binding is not None else None,
-            cost_micro_usd_max=None if cost is None else int(cost * 1_000_000),
+            cost_micro_usd_max=min(caps, default=None),
             context_tokens_max=self.route.context_tokens_max,
             output_tokens_max=self.route.output_tokens_max,
         )

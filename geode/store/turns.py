@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from geode.messages import Mode, SessionId, TerminationReason, TurnId
 from geode.steps import Usage
 from geode.store.statements import Statement
-from geode.store.tables import turns
+from geode.store.tables import sessions, turns
 
 _BEGIN = Statement(
     insert(turns),
@@ -120,6 +121,16 @@ def end_turn(tx: Connection, turn_id: TurnId, totals: TurnTotals, now_us: int) -
         "new_ended_at_us": now_us,
     }
     _END.run(tx, values)
+
+
+def sum_cost_since(tx: Connection, bindings: Sequence[str], since_us: int) -> int:
+    """What the ended turns of these bindings cost since then, in micro-USD."""
+    found = tx.execute(
+        select(func.sum(turns.c.cost_micro_usd))
+        .join(sessions, sessions.c.id == turns.c.session_id)
+        .where(sessions.c.binding.in_(bindings), turns.c.started_at_us >= since_us)
+    ).scalar_one_or_none()
+    return int(found or 0)
 
 
 def requesters_of(row: Any) -> tuple[str, ...]:

@@ -68,3 +68,19 @@ async def test_unreachable_model_is_one_sentence_in_the_thread(tmp_path: Path) -
 
         assert len(answers(slack, post.ts)) == 1
         assert "could not be reached" in answers(slack, post.ts)[0]
+
+
+async def test_day_limit_of_a_profile_ends_work_with_a_sentence(tmp_path: Path) -> None:
+    dear = Answer([text("done")], usage={"input_tokens": 100_000, "output_tokens": 100_000})
+    more = MODEL + "[profiles.capped]\ntools = []\ncost_usd_per_day = 2.0\n"
+    async with ModelServer(fallback=dear) as model, RehearsalSlack() as slack:
+        settings = more.format(url=model.url)
+        async with running_daemon(slack, tmp_path, more=settings, profile="capped"):
+            first = await slack.say("<@UBOT> hello")
+            await slack.wait_for(lambda: answers(slack, first.ts))
+            second = await slack.say("<@UBOT> hello again")
+            await slack.wait_for(lambda: answers(slack, second.ts))
+
+        assert answers(slack, first.ts) == ["done"]
+        assert "cost limit" in answers(slack, second.ts)[0]
+        assert len(model.requests) == 1

@@ -36,9 +36,9 @@ class BareLoop:
 
     async def open(self) -> None:
         """Make the folders that the tool lists."""
-        self._saved.mkdir(parents=True)
+        self._saved.mkdir(parents=True, exist_ok=True)
         for number in range(FOLDERS):
-            (self._files / f"d{number}").mkdir(parents=True)
+            (self._files / f"d{number}").mkdir(parents=True, exist_ok=True)
             (self._files / f"d{number}" / "notes.md").write_text("notes")
 
     async def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import time
 from dataclasses import dataclass
 from itertools import count
@@ -74,7 +75,7 @@ class Cases:
         self._numbers = count(1)
 
     def _name(self) -> str:
-        return f"c{next(self._numbers)}"
+        return f"c{os.getpid()}-{next(self._numbers)}"
 
     async def turns(self, conversations: int, turns: int) -> Figures:
         """Turns without tools, one after the other: milliseconds per turn."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Sequence
 
 from geode.messages import InboundMessage, OutboundBody, Part, Person, Place, QuotedMessage, Thread
@@ -24,7 +25,8 @@ class BenchChannel:
     def __init__(self) -> None:
         self._intake: Intake | None = None
         self.started = asyncio.Event()
-        self._numbers = itertools.count(1)
+        # Message ids go on where an earlier process of the same state ended.
+        self._numbers = itertools.count(time.time_ns())
         self._waiting: dict[str, asyncio.Future[str]] = {}
 
     @property
@@ -58,7 +60,7 @@ class BenchChannel:
     async def accept(self, conversation: str, text: str) -> Accepted:
         """Hand one message to Intake; returns after its commit."""
         assert self._intake is not None, "the channel was not started"
-        number = f"{next(self._numbers):012d}"
+        number = f"{next(self._numbers):020d}"
         message = InboundMessage(
             thread=Thread(NAME, WORKSPACE, ROOM, conversation),
             message_id=number,

@@ -65,7 +65,13 @@ def build_prompt(sources: PromptSources) -> SystemPrompt:
 
 def date_in_zone(now_us: int, zone: str) -> date:
     """The calendar date of a UTC moment in an IANA time zone."""
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=now_us)
+    return _date_of_minute(now_us // 60_000_000, zone)
+
+
+@lru_cache(maxsize=8)
+def _date_of_minute(minute: int, zone: str) -> date:
+    # Zones change at whole minutes at the earliest.
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)
     return moment.astimezone(ZoneInfo(zone)).date()
 
 

@@ -46,7 +46,8 @@ class Writer:
     def __init__(self, engine: Engine, failpoints: Failpoints) -> None:
         self._engine = engine
         self._failpoints = failpoints
-        self._queue: queue.Queue[_Unit | None] = queue.Queue(QUEUE_UNITS_MAX)
+        # Bounded by `run`: a queue with a bound of its own costs as much as a unit.
+        self._queue: queue.SimpleQueue[_Unit | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="geode-writer", daemon=True)
         self._connection: Connection | None = None
         self._is_closed = False
@@ -70,10 +71,9 @@ class Writer:
             raise StoreError("The store is closed.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        try:
-            self._queue.put_nowait(_Unit(label, unit, future, loop))
-        except queue.Full:
-            raise StorageBusyError("Too many writes are waiting; try again.") from None
+        if self._queue.qsize() >= QUEUE_UNITS_MAX:
+            raise StorageBusyError("Too many writes are waiting; try again.")
+        self._queue.put(_Unit(label, unit, future, loop))
         return await future
 
     def close(self) -> None:

@@ -47,20 +47,18 @@ async def test_reply_in_a_thread_is_answered_under_the_root_in_one_session_sl_01
 
 async def test_stamps_stay_text_with_their_trailing_zeros_sl_01(tmp_path: Path) -> None:
     async with scripted_town(tmp_path, [say("first"), say("second")]) as town:
-        root = Posted(CHANNEL, "1700000000.000100", "U0ANA", "<@UBOT> hello")
-        reply = Posted(
-            CHANNEL, "1700000100.000200", "U0ANA", "and now?", thread_ts="1700000000.000100"
-        )
+        seconds = town.slack.workspace.next_ts().partition(".")[0]
+        root_ts, reply_ts = f"{seconds}.000100", f"{seconds}.000200"
+        root = Posted(CHANNEL, root_ts, "U0ANA", "<@UBOT> hello")
+        reply = Posted(CHANNEL, reply_ts, "U0ANA", "and now?", thread_ts=root_ts)
         for number, post in enumerate((root, reply), start=1):
             town.slack.workspace.add_post(post)
             await town.slack.announcer.posted(post)
-            await town.wait_answers("1700000000.000100", number)
+            await town.wait_answers(root_ts, number)
 
-        assert await town.rows("inbox", "message_id") == [
-            "1700000000.000100",
-            "1700000100.000200",
-        ]
-        assert answers(town.slack, "1700000000.000100") == ["first", "second"]
+        assert await town.rows("inbox", "message_id") == [root_ts, reply_ts]
+        assert answers(town.slack, root_ts) == ["first", "second"]
+        assert all(post.thread_ts == root_ts for post in town.slack.bot_posts(CHANNEL))
 
 
 async def test_root_seen_again_after_its_first_reply_is_the_same_message_sl_01(

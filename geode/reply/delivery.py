@@ -167,8 +167,10 @@ class Delivery:
 
     async def _find_due(self) -> list[SessionId]:
         now_us = self._parts.clock.now_us()
+        # What belongs to a channel that is not there now waits without taking anybody's place.
+        platforms = tuple(self._parts.channels)
         return await self._store.read(
-            lambda tx: outbox.find_due(tx, self._parts.owner, now_us, SWEEP_ROWS_MAX)
+            lambda tx: outbox.find_due(tx, self._parts.owner, platforms, now_us, SWEEP_ROWS_MAX)
         )
 
     async def _deliver_thread(self, session_id: SessionId) -> None:

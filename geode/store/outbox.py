@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,17 +189,21 @@ class DeliveryLease:
     """The owner may hold it already."""
 
 
-def find_due(tx: Connection, owner: str, now_us: int, limit: int) -> list[SessionId]:
-    """Sessions whose outbox has something due and whose delivery no other worker holds."""
+def find_due(
+    tx: Connection, owner: str, platforms: Collection[str], now_us: int, limit: int
+) -> list[SessionId]:
+    """Sessions on these platforms with something due that nobody else delivers, oldest first."""
     rows = tx.execute(
         select(outbox.c.session_id)
         .join(threads, threads.c.session_id == outbox.c.session_id)
         .where(
             outbox.c.state.in_(OPEN_STATES),
             outbox.c.due_at_us <= now_us,
+            threads.c.platform.in_(platforms),
             or_(threads.c.delivery_until_us < now_us, threads.c.delivery_owner == owner),
         )
-        .distinct()
+        .group_by(outbox.c.session_id)
+        .order_by(func.min(outbox.c.id))
         .limit(limit)
     )
     return [SessionId(row.session_id) for row in rows]

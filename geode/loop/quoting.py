@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from geode.messages import Message, Text
+from geode.messages import NOTE_TAG, Message, Text
 
-NOTE_TAG = "runtime-note"
 TAGS = (
     "message",
     "earlier",
@@ -49,10 +48,7 @@ def write_note(text: str) -> Message:
 
 def is_note(message: Message) -> bool:
     """Whether the runtime wrote the message, not a person."""
-    if message.role != "user" or not message.blocks:
-        return False
-    first = message.blocks[0]
-    return isinstance(first, Text) and first.text.startswith(f"<{NOTE_TAG}>")
+    return message.is_note
 
 
 def clip_middle(text: str, chars_max: int) -> str:

@@ -95,10 +95,11 @@ class TurnRunner:
 
     async def run_session(self, session_id: SessionId) -> bool:
         """Run the session's next turn, if there is one; True when another waits behind it."""
-        claim = await self._claim(session_id)
-        if claim is None:
+        claimed = await self._claim(session_id)
+        if claimed is None:
             return False
-        lease = self._parts.leases.hold(claim.session_id, claim.epoch)
+        claim, since = claimed
+        lease = self._parts.leases.hold(claim.session_id, claim.epoch, since)
         try:
             return await self._run_claimed(claim, lease)
         except StaleEpochError as error:
@@ -115,8 +116,10 @@ class TurnRunner:
         finally:
             self._parts.leases.drop(lease)
 
-    async def _claim(self, session_id: SessionId) -> Claim | None:
+    async def _claim(self, session_id: SessionId) -> tuple[Claim, float] | None:
+        """The claim, and a moment before it from which its lease is counted."""
         while True:
+            since = self._clock.monotonic()
             claiming = asyncio.ensure_future(
                 self._parts.delivery.write_along(
                     "claim", session_id, lambda tx: claim_session(tx, session_id, self._terms())
@@ -128,7 +131,7 @@ class TurnRunner:
                 await self._undo_claim(claiming)
                 raise
             if not isinstance(claimed, EarlierDue):
-                return claimed
+                return None if claimed is None else (claimed, since)
             await self._read_earlier(claimed)
 
     async def _undo_claim(self, claiming: asyncio.Future[Claim | EarlierDue | None]) -> None:

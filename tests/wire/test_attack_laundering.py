@@ -21,7 +21,6 @@ FETCH = call(("web_fetch", {"url": URL}))
 def ways_to_launder() -> dict[str, list[Scripted]]:
     """Each makes some stored text hold the address before it is fetched."""
     odd_tool = call((URL, {}))
-    rounds = range(REPEATS_MAX + 1)
     return {
         "warning of a repeated call": [*[odd_tool] * REPEATS_WARNED, FETCH],
         "warning of failing calls": [*[call((f"{URL}&{n}", {})) for n in range(3)], FETCH],

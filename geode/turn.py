@@ -172,15 +172,31 @@ class TurnRunner:
         await self._store.write("earlier", unit)
 
     async def _run_claimed(self, claim: Claim, lease: Lease) -> bool:
-        restored = await self._restorer.restore(claim)
         uncertain: Sequence[tuple[str, ReceiptId]] = ()
         if claim.attempts > ATTEMPTS_MAX:
+            restored, uncertain = await self._restore_poisoned(claim)
             finished = _end_without_answer(restored, TerminationReason.POISONED)
-        elif self._services.find_binding(claim.binding) is None:
+            return await self._commit(claim, finished, uncertain)
+        restored = await self._restorer.restore(claim)
+        if self._services.find_binding(claim.binding) is None:
             finished = _end_without_answer(restored, TerminationReason.INPUT_BLOCKED)
         else:
             finished, uncertain = await self._answer(claim, lease, restored)
         return await self._commit(claim, finished, uncertain)
+
+    async def _restore_poisoned(
+        self, claim: Claim
+    ) -> tuple[RestoredTurn, Sequence[tuple[str, ReceiptId]]]:
+        """What a turn left, even when it is restoring it that fails, or kills, every time."""
+        if claim.attempts > ATTEMPTS_MAX + 1:
+            return await self._restorer.abandon(claim)
+        try:
+            return await self._restorer.restore(claim), ()
+        except StoreError:
+            raise
+        except Exception:  # boundary: turn
+            log.exception("turn_not_restored", session=claim.session_id, turn=claim.turn_id)
+            return await self._restorer.abandon(claim)
 
     async def _answer(
         self, claim: Claim, lease: Lease, restored: RestoredTurn

@@ -15,6 +15,7 @@ FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 6
 BOUNDARIES = {
     "channel event": 4,
+    "turn": 1,
     "turn or delivery": 1,
     "delivery": 4,
     "tool run": 1,

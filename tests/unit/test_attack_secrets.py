@@ -6,9 +6,12 @@ import base64
 import io
 import json
 import logging
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +57,18 @@ def test_short_value_takes_no_ordinary_text_with_it(word: str) -> None:
         assert Redactor([word]).redact(text) == text
 
 
+@pytest.fixture
+def restored_logging() -> Iterator[None]:
+    """Leave the process's logging as it was."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level, sys.excepthook, threading.excepthook)
+    yield
+    root.handlers[:], sys.excepthook, threading.excepthook = before[0], before[2], before[3]
+    root.setLevel(before[1])
+    structlog.reset_defaults()
+
+
+@pytest.mark.usefixtures("restored_logging")
 def test_secret_is_in_no_line_of_a_failure() -> None:
     stream = io.StringIO()
     configure_logging(Redactor([SECRET]), stream=stream, level="DEBUG")

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from fakes.model_town import scripted_town
-from fakes.scripted_model import Scripted, call, say
-from fakes.town import answers
+from fakes.scripted_model import Scripted, ScriptedModel, call, say
+from fakes.town import answers, running_daemon
 from fakes.watched_world import watched
 
+from channels.rehearsal.slack import RehearsalSlack
+from geode.app import Seams
+from geode.llm.routes import ModelRoute
 from geode.loop.guards import FAILED_BATCHES_MAX, REPEATS_MAX, REPEATS_WARNED
 
 pytestmark = pytest.mark.timeout(60)
@@ -94,3 +97,27 @@ async def test_address_that_a_person_names_is_looked_up(tmp_path: Path) -> None:
             await town.ask("<@UBOT> look at <http://localhost/?d=canary>")
 
         assert "localhost" in world.looked_up
+
+
+async def test_own_words_do_not_come_back_as_earlier_messages(tmp_path: Path) -> None:
+    """A new session in an old thread reads what people said there, and not what the bot said."""
+    fetches = [FETCH, call(("web_fetch", {"url": "http://localhost/told"})), say("ok")]
+    first, second = ScriptedModel([say(f"Look at {URL}")]), ScriptedModel(fetches)
+    async with RehearsalSlack() as slack:
+        async with running_daemon(slack, tmp_path / "one", seams=seams_of(first)):
+            post = await slack.say("<@UBOT> see <http://localhost/told>")
+            await slack.wait_for(lambda: any(URL in text for text in answers(slack, post.ts)))
+        async with running_daemon(slack, tmp_path / "two", seams=seams_of(second)):
+            with watched() as world:
+                await slack.say("<@UBOT> go on", thread_ts=post.ts)
+                await slack.wait_for(lambda: len(answers(slack, post.ts)) == 2)
+
+    assert second.replies == []
+    assert "/told" in second.steps[0].messages[0].text
+    assert HOST not in world.looked_up
+    assert "localhost" in world.looked_up
+
+
+def seams_of(model: ScriptedModel) -> Seams:
+    """A daemon's seams with this model bound."""
+    return Seams(route=ModelRoute(model, "scripted/model", "model", 150_000, 8_000))

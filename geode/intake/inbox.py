@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from geode.errors import StoreError
 from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, ThreadFacts, admit
-from geode.messages import Inbound, InboundMessage, Mode, Place, SessionId, SessionState
+from geode.messages import Inbound, InboundMessage, Mode, Place, SessionId, SessionState, Thread
 from geode.ports import Accepted, Clock
 from geode.reply import sentences
 from geode.settings import Binding, LimitSettings
@@ -90,6 +90,12 @@ class Inbox:
             raise
         self._spread(stored, event, since)
         return stored.accepted
+
+    async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
+        """Everything said in the place up to that message was handed to `accept`."""
+        await self._store.write(
+            "cursors.confirm", lambda tx: cursors.raise_floor(tx, place, order_key, message_id)
+        )
 
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events; a catch-up will follow."""

@@ -96,11 +96,23 @@ class CatchUpThread:
 
 
 @dataclass(frozen=True, slots=True)
+class CatchUpDirects:
+    """People whose direct messages are served; such a place has a root once anything is stored."""
+
+    workspace: str
+    people: tuple[str, ...]
+    since_us: int
+    """Since when they are served; nothing older is read."""
+
+
+@dataclass(frozen=True, slots=True)
 class CatchUpPlan:
     """What a channel reads back after a gap: roots since the cursor, then threads, newest first."""
 
     roots: tuple[CatchUpRoot, ...] = ()
     threads: tuple[CatchUpThread, ...] = ()
+    directs: tuple[CatchUpDirects, ...] = ()
+    """Direct messages that are no root yet are looked for, where the platform can list them."""
 
 
 class Intake(Protocol):

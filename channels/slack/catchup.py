@@ -14,7 +14,7 @@ from functools import partial
 from channels.fields import text_of
 from channels.slack.backlog import OutOfCallsError, PatientReads, read_stretches
 from channels.slack.failures import PlatformRefusedError, TokenRefusedError
-from channels.slack.history import Reads, SlackHistory
+from channels.slack.history import Reads, SlackHistory, collect
 from channels.slack.parse import (
     PLATFORM,
     BotIdentity,
@@ -27,7 +27,7 @@ from channels.slack.parse import (
     us_to_ts,
 )
 from geode.messages import JsonObject, Thread
-from geode.ports import CatchUpPlan, CatchUpRoot, CatchUpThread, Clock, Intake
+from geode.ports import CatchUpDirects, CatchUpPlan, CatchUpRoot, CatchUpThread, Clock, Intake
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,10 @@ class CatchUp:
         Raises `OutOfCallsError` at the end when a place has more to read.
         """
         self._begins = {thread.thread: thread.after for thread in plan.threads}
-        for root in sorted(plan.roots, key=_begin_of, reverse=True):
+        roots = list(plan.roots)
+        for directs in plan.directs:
+            await self._read_place("dm", partial(self._find_directs, directs, roots))
+        for root in sorted(roots, key=_begin_of, reverse=True):
             if root.after or root.since_us:
                 await self._read_place(root.channel, partial(self._read_root, root))
         for thread in sorted(plan.threads, key=lambda t: order_key(t.after), reverse=True):
@@ -77,6 +80,14 @@ class CatchUp:
             if isinstance(error, TokenRefusedError) and error.code != MISSING_SCOPE:
                 raise
             log.warning("slack_catch_up_skipped channel=%s reason=%s", channel, error)
+
+    async def _find_directs(self, directs: CatchUpDirects, roots: list[CatchUpRoot]) -> None:
+        """Add the direct messages of these people in which nothing was stored yet."""
+        known = {root.channel for root in roots}
+        for room in await collect(self._history.direct_rooms()):
+            channel = text_of(room, "id")
+            if text_of(room, "user") in directs.people and channel not in known:
+                roots.append(CatchUpRoot(directs.workspace, channel, "", directs.since_us))
 
     async def _read_root(self, root: CatchUpRoot) -> None:
         place = Thread(PLATFORM, root.workspace, root.channel, "")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from geode.errors import ChannelError, StoreError
 from geode.log import get_logger
 from geode.messages import Thread
-from geode.ports import CatchUpPlan, Channel, Clock, Intake
+from geode.ports import CatchUpDirects, CatchUpPlan, Channel, Clock, Intake
 from geode.settings import Binding
+from geode.settings_ids import DIRECT_MESSAGES
 from geode.store import cursors
 from geode.store.database import Store, Tx
 
@@ -72,9 +74,8 @@ class CatchUp:
         def unit(tx: Tx) -> None:
             for binding in self._bindings:
                 place = binding.place
-                if not place.is_direct:
-                    root = Thread(binding.channel, place.workspace, place.channel, "")
-                    cursors.begin_cursor(tx, root, now_us)
+                root = Thread(binding.channel, place.workspace, place.channel, "")
+                cursors.begin_cursor(tx, root, now_us)
 
         wait_s = 1.0
         while True:
@@ -116,9 +117,35 @@ class CatchUp:
 
     async def _plan(self, platform: str) -> CatchUpPlan:
         since_us = self._clock.now_us() - ACTIVE_WITHIN_US
-        return await self._store.read(
-            lambda tx: CatchUpPlan(
+        places, threads = await self._store.read(
+            lambda tx: (
                 cursors.list_roots(tx, platform),
                 cursors.list_threads(tx, platform, since_us, THREADS_MAX),
             )
+        )
+        begun = {
+            each.workspace: each.since_us for each in places if each.channel == DIRECT_MESSAGES
+        }
+        # A direct message's own row says nothing of what was missed before it was made.
+        roots = tuple(
+            replace(each, since_us=each.since_us or begun.get(each.workspace, 0))
+            for each in places
+            if each.channel != DIRECT_MESSAGES
+        )
+        directs = tuple(
+            CatchUpDirects(workspace, people, since_us)
+            for workspace, since_us in begun.items()
+            if (people := self._find_people(platform, workspace))
+        )
+        return CatchUpPlan(roots, threads, directs)
+
+    def _find_people(self, platform: str, workspace: str) -> tuple[str, ...]:
+        """Who is served in direct messages there now."""
+        return tuple(
+            person
+            for binding in self._bindings
+            if binding.channel == platform
+            and binding.place.is_direct
+            and binding.place.workspace == workspace
+            for person in (*binding.people, *binding.operators)
         )

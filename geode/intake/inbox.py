@@ -208,7 +208,9 @@ def _find_facts(tx: Tx, event: Inbound) -> ThreadFacts:
 
 def _advance_cursors(tx: Tx, message: InboundMessage) -> None:
     thread = message.thread
-    cursors.advance_cursor(tx, thread, message.order_key, message.message_id)
+    # A direct message was served before its first message was stored; that may not be its first.
+    begun = not message.is_direct
+    cursors.advance_cursor(tx, thread, message.order_key, message.message_id, is_begun=begun)
     if message.message_id == thread.thread:
         root = type(thread)(thread.platform, thread.workspace, thread.channel, "")
         cursors.advance_cursor(tx, root, message.order_key, message.message_id)

@@ -26,8 +26,13 @@ _ADVANCE = Statement(
 )
 
 
-def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: str) -> None:
-    """Move a place's head forward to the message, never back; a new place begins with it."""
+def advance_cursor(
+    tx: Connection, thread: Thread, order_key: str, message_id: str, *, is_begun: bool = True
+) -> None:
+    """Move a place's head forward to the message, never back.
+
+    A new place begins with it, unless it was served before without having a row (`is_begun`).
+    """
     row = {
         "platform": thread.platform,
         "workspace": thread.workspace,
@@ -35,8 +40,8 @@ def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: s
         "thread": thread.thread,
         "order_key": order_key,
         "message_id": message_id,
-        "floor_key": order_key,
-        "floor_id": message_id,
+        "floor_key": order_key if is_begun else "",
+        "floor_id": message_id if is_begun else "",
         "at_us": 0,
     }
     _ADVANCE.run(tx, row)

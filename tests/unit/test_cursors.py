@@ -8,15 +8,18 @@ from pathlib import Path
 
 import pytest
 from fakes.loopback import LoopbackChannel
-from fakes.spine_room import THREAD, SpineRoom, open_room, until
+from fakes.spine_room import BINDING, THREAD, SpineRoom, open_room, until
 
 from geode.errors import ChannelDownError
 from geode.intake.catchup import CatchUp
+from geode.intake.inbox import Inbox
 from geode.messages import Thread
-from geode.ports import CatchUpPlan, Intake
+from geode.ports import CatchUpDirects, CatchUpPlan, Intake
+from geode.settings import Settings
 from geode.store.tables import cursors
 
 ROOTS = Thread("loop", "T1", "C1", "")
+DIRECT = {"channel": "loop", "where": "T1/dm", "people": ["U2"], "operators": ["U1"]}
 
 
 @pytest.fixture
@@ -110,6 +113,40 @@ async def test_place_that_stored_nothing_is_not_remembered(room: SpineRoom) -> N
     await room.door.confirm_read(Thread("loop", "T1", "C9", "1"), "1", "1")
 
     assert await room.rows(cursors.c.channel, order=cursors.c.channel, channel="C9") == []
+
+
+async def test_direct_messages_that_were_never_stored_are_looked_for_since_they_are_served(
+    tmp_path: Path,
+) -> None:
+    async with open_room(tmp_path) as room:
+        room.settings = Settings.model_validate({"bindings": [BINDING, DIRECT]})
+        channel, begun_us = Reading(room), room.clock.now_us()
+
+        await run_until(room, channel, lambda: channel.plans)
+        await room.clock.sleep(60)
+        await run_until(room, channel, lambda: len(channel.plans) == 2)
+
+        plan = channel.plans[-1]
+        assert plan.directs == (CatchUpDirects("T1", ("U2", "U1"), begun_us),)
+        assert [root.channel for root in plan.roots] == ["C1"]
+
+
+async def test_first_stored_direct_message_hides_none_that_was_missed_before_it(
+    tmp_path: Path,
+) -> None:
+    async with open_room(tmp_path) as room:
+        room.settings = Settings.model_validate({"bindings": [BINDING, DIRECT]})
+        room.door = Inbox(
+            room.store, room.clock, room.settings.bindings, room.settings.limits, room.wakes
+        )
+        channel, begun_us = Reading(room), room.clock.now_us()
+        await run_until(room, channel, lambda: channel.plans)
+        await room.say("live", thread=Thread("loop", "T1", "D1", ""), is_direct=True)
+
+        await run_until(room, channel, lambda: len(channel.plans) == 2)
+
+        (root,) = [root for root in channel.plans[-1].roots if root.channel == "D1"]
+        assert (root.after, root.since_us) == ("", begun_us)
 
 
 async def test_channel_without_a_gap_is_read_back_from_time_to_time(room: SpineRoom) -> None:

@@ -8,9 +8,10 @@ from fakes.slack_world import SlackWorld, make_channel, place, slack_world
 
 from channels.rehearsal.slack_state import Posted
 from channels.slack.backlog import CALLS_MAX
+from channels.slack.parse import ts_to_us
 from geode.errors import ChannelError, SendRateLimitedError, StorageFullError
 from geode.messages import Thread
-from geode.ports import CatchUpPlan, CatchUpRoot, CatchUpThread
+from geode.ports import CatchUpDirects, CatchUpPlan, CatchUpRoot, CatchUpThread
 
 TEAM = "T0REHEARSAL"
 ROOM = "C0GENERAL"
@@ -224,3 +225,33 @@ async def test_nothing_is_confirmed_before_slack_said_who_we_are() -> None:
 
         await channel.stop()
         assert missed.confirmed == []
+
+
+async def test_first_direct_message_of_a_listed_person_is_found() -> None:
+    async with slack_world() as world:
+        workspace = world.slack.workspace
+        begun = workspace.next_ts()
+        for user in ("U0ANA", "U0BEN", "U0STRANGER"):
+            room = workspace.direct_room(user)
+            workspace.add_post(Posted(room.id, workspace.next_ts(), user, f"hello from {user}"))
+        missed = MemoryIntake()
+        known = CatchUpRoot(TEAM, "D0BEN", workspace.next_ts())
+        directs = CatchUpDirects(TEAM, ("U0ANA", "U0BEN"), ts_to_us(begun))
+
+        await world.channel.catch_up(CatchUpPlan((known,), (), (directs,)), missed)
+
+        assert missed.texts == ["hello from U0ANA"]
+        assert missed.stored[0].is_direct
+
+
+async def test_direct_messages_that_cannot_be_listed_stop_nothing() -> None:
+    async with slack_world() as world:
+        first = post(world, "start")
+        post(world, "missed")
+        missed = MemoryIntake()
+        world.slack.fault("error", method="conversations.list", error="missing_scope")
+        directs = CatchUpDirects(TEAM, ("U0ANA",), ts_to_us(first))
+
+        await world.channel.catch_up(CatchUpPlan(plan_of(first).roots, (), (directs,)), missed)
+
+        assert missed.texts == ["missed"]

@@ -114,6 +114,7 @@ def parse_message(
         has_earlier=thread_ts not in ("", ts),
         reply_to=thread_ts if origin.is_direct else "",
         sent_at_us=ts_to_us(ts),
+        is_edited=bool(object_of(message, "edited")),
     )
 
 

@@ -120,7 +120,7 @@ class Inbox:
         now_us = self._clock.now_us()
         platform = event.thread.platform
         if not inbox.remember_event(tx, platform, event.dedupe_key, "seen", now_us):
-            return _Stored(Accepted("duplicate"))
+            return _Stored(_reword(tx, event))
         if not isinstance(event, InboundMessage):
             return _Stored(Accepted("ignored", "access.not_built"))
         if event.kind != "message":
@@ -195,6 +195,15 @@ class Inbox:
             return False
         notice = NewOutbox("held", row.turn_id, sentences.HELD, message.reply_to)
         return outbox.add_outbox(tx, SessionId(row.id), notice, now_us)
+
+
+def _reword(tx: Tx, event: Inbound) -> Accepted:
+    """A message that was known before; read back, it may have been edited while nobody listened."""
+    if isinstance(event, InboundMessage) and event.is_catch_up and event.is_edited:
+        session_id = sessions.find_session(tx, event.thread)
+        if session_id and inbox.reword_queued(tx, session_id, event.message_id, event.text):
+            return Accepted("changed", "changed")
+    return Accepted("duplicate")
 
 
 def _find_facts(tx: Tx, event: Inbound) -> ThreadFacts:

@@ -255,3 +255,18 @@ async def test_direct_messages_that_cannot_be_listed_stop_nothing() -> None:
         await world.channel.catch_up(CatchUpPlan(plan_of(first).roots, (), (directs,)), missed)
 
         assert missed.texts == ["missed"]
+
+
+async def test_history_says_which_messages_were_edited() -> None:
+    async with slack_world() as world:
+        first = post(world, "start")
+        post(world, "as it was")
+        await world.slack.edit(ROOM, post(world, "draft"), "final")
+        missed = MemoryIntake()
+
+        await world.channel.catch_up(plan_of(first), missed)
+
+        assert [(m.text, m.is_edited) for m in missed.stored] == [
+            ("as it was", False),
+            ("final", True),
+        ]

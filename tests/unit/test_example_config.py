@@ -42,7 +42,7 @@ SCOPES: dict[str, set[str]] = {
     "reactions_add": {"reactions:write"},
     "reactions_remove": {"reactions:write"},
 }
-"""What Slack asks for each method as it is called here; the metadata is how a sent message is found."""
+"""What Slack asks for each method as it is called here; metadata is how sent messages are found."""
 
 
 def _load(tmp_path: Path, path: Path = EXAMPLE) -> Loaded:

@@ -40,6 +40,7 @@ class RehearsalTelegram(TelegramCore):
 
     async def stop(self) -> None:
         """Stop listening."""
+        self.queue.end_polls()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

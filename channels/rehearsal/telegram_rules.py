@@ -29,9 +29,7 @@ ENTITY_TYPES = frozenset(
 )
 ALONE = frozenset({"code", "pre"})
 """Entities that share no character with another one."""
-REACTIONS: Final = frozenset(
-    "👍👎❤🔥🥰👏😁🤔🤯😱🎉🤩🙏👌🤡🥱👀🤝💯🤣⚡🏆💔🤨😐🍓🍾💋😈😴😭🤓👻🙈😇😨✍🤗🫡🎅🎄"
-)
+REACTIONS: Final = frozenset("👍👎❤🔥🥰👏😁🤔🤯😱🎉🤩🙏👌🤡🥱👀🤝💯🤣⚡🏆")
 
 _SEND: Final[dict[str, str]] = {
     "chat_id": "int",

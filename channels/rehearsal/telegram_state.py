@@ -140,14 +140,17 @@ class Town:
             shown |= {"message_thread_id": post.topic, "is_topic_message": True}
         if depth and (replied := self._replied(post, chat)):
             shown["reply_to_message"] = replied
-        return shown | post.extra
+        shown.update(post.extra)
+        return shown
 
     def _words(self, post: Posted) -> JsonObject:
         has_media = any(name in post.extra for name in ("photo", "document"))
         text, entities = ("caption", "caption_entities") if has_media else ("text", "entities")
         shown: JsonObject = {text: post.text} if post.text else {}
         found = post.entities or find_entities(post.text)
-        return shown | ({entities: found} if found else {})
+        if found:
+            shown[entities] = found
+        return shown
 
     def _replied(self, post: Posted, chat: Chat) -> JsonObject | None:
         if post.reply_to:

@@ -72,6 +72,11 @@ class UpdateQueue:
             self.delivered[int_of(update, "update_id")] += 1
         return found
 
+    def end_polls(self) -> None:
+        """Let whoever waits be answered at once."""
+        self._poll += 1
+        self._changed.set()
+
     def _confirm(self, offset: int) -> None:
         if offset > 0:
             self.confirmed_below = max(self.confirmed_below, offset)

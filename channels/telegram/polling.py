@@ -73,6 +73,8 @@ class UpdatePoller:
         self._heard_at = clock.monotonic()
         self._failures = 0
         self._conflicts = 0
+        self._is_connected = False
+        """The last poll was answered."""
         self.migrations: dict[str, str] = {}
         """Groups that became supergroups while we ran, old chat to new."""
         self.dropped: Counter[str] = Counter()
@@ -84,9 +86,11 @@ class UpdatePoller:
             try:
                 updates = await self._web.read_updates(self._next_offset(), self._wait_s())
             except ChannelError as error:
+                self._is_connected = False
                 await self._clock.sleep(self._tell_failure(error, report))
                 continue
             self._failures = self._conflicts = 0
+            self._is_connected = True
             report("up", self._notice())
             try:
                 await self._take(updates)
@@ -111,8 +115,8 @@ class UpdatePoller:
         return self._offset
 
     def _wait_s(self) -> int:
-        # What is held is handed out again at once, so that a long poll would not wait.
-        return 0 if self._albums else self._times.poll_s
+        # What is held is handed out again at once; and the first poll says whether polling works.
+        return self._times.poll_s if self._is_connected and not self._albums else 0
 
     def _tell_failure(self, error: ChannelError, report: Report) -> float:
         """Say how the channel stands and return the seconds to wait."""

@@ -6,6 +6,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
+import httpx
 import orjson
 from telegram import Bot, LinkPreviewOptions, MessageEntity, ReplyParameters
 from telegram.request import HTTPXRequest
@@ -71,6 +72,7 @@ class TelegramWeb:
         self._timeout_s = timeout_s
         host = urlsplit(api_url).hostname or ""
         is_near = host in LOOPBACK or bool(proxy_bypass(host))
+        tls = httpx.create_ssl_context(trust_env=not is_near)
         self._requests = [
             kind(
                 connection_pool_size=CONNECTIONS_MAX,
@@ -78,7 +80,7 @@ class TelegramWeb:
                 write_timeout=timeout_s,
                 connect_timeout=CONNECT_S,
                 pool_timeout=POOL_S,
-                httpx_kwargs={"trust_env": not is_near},
+                httpx_kwargs={"trust_env": not is_near, "verify": tls},
             )
             for kind in (ApiRequest, UpdatesRequest)
         ]
@@ -92,7 +94,7 @@ class TelegramWeb:
         )
 
     async def open(self) -> None:
-        """Be ready to call, also after `close`."""
+        """Be ready to call, also after `close`; a later call opens what it needs by itself."""
         for request in self._requests:
             await request.initialize()
 
@@ -124,6 +126,7 @@ class TelegramWeb:
 
     async def send(self, chat: str, content: JsonObject, topic: int, reply_to: int) -> str:
         """Post a message and return its id."""
+        await self._requests[0].initialize()
         reply = ReplyParameters(reply_to, allow_sending_without_reply=True) if reply_to else None
         call = self._bot.send_message(
             int(chat),
@@ -138,6 +141,7 @@ class TelegramWeb:
 
     async def edit(self, chat: str, message_id: str, content: JsonObject) -> None:
         """Replace the text of a message of ours."""
+        await self._requests[0].initialize()
         call = self._bot.edit_message_text(
             text_of(content, "text"),
             chat_id=int(chat),
@@ -149,6 +153,7 @@ class TelegramWeb:
 
     async def mark(self, chat: str, message_id: str, emoji: str) -> None:
         """Make this the bot's one reaction to a message; an empty one takes it away."""
+        await self._requests[0].initialize()
         call = self._bot.set_message_reaction(int(chat), int(message_id), emoji or None)
         await call_telegram(call, timeout_s=self._timeout_s, is_write=True)
 

@@ -80,9 +80,13 @@ async def test_poll_names_the_kinds_it_wants_and_long_polls() -> None:
     async with telegram_world() as world:
         world.telegram.say("hi")
         await world.wait_confirmed()
+        await world.wait_for(lambda: world.telegram.queue.confirmed_below == 101)
 
         polls = [c["arguments"] for c in world.telegram.api.log if c["method"] == "getUpdates"]
-        assert polls[0] == {"timeout": 1, "allowed_updates": ["message", "edited_message"]}
+        kinds = ["message", "edited_message"]
+        assert [poll.pop("offset", 0) for poll in polls[:3]] == [0, 0, 101]
+        assert polls[0] == {"timeout": 0, "allowed_updates": kinds}
+        assert polls[1] == polls[2] == {"timeout": 1, "allowed_updates": kinds}
         assert world.telegram.counters()["refused"] == {}
         assert world.telegram.queue.polls_ended == 0
 

@@ -1,4 +1,4 @@
-"""Runs a stand-in as a process: `python -m channels.rehearsal slack --port 0`."""
+"""Runs a stand-in as a process: `python -m channels.rehearsal slack` (or `discord`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import orjson
 
+from channels.rehearsal.discord import RehearsalDiscord
 from channels.rehearsal.slack import RehearsalSlack
+from geode.messages import JsonObject
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -17,28 +21,47 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m channels.rehearsal", description=__doc__)
     platforms = parser.add_subparsers(dest="platform", required=True)
     slack = platforms.add_parser("slack", help="a strict local Slack")
-    slack.add_argument("--port", type=int, default=0, help="0 takes a free port")
     slack.add_argument("--ack-deadline-s", type=float, default=3.0)
     slack.add_argument("--team", default="T0REHEARSAL")
-    slack.add_argument("--until-stdin-closes", action="store_true")
+    discord = platforms.add_parser("discord", help="a strict local Discord behind a proxy")
+    for platform in (slack, discord):
+        platform.add_argument("--port", type=int, default=0, help="0 takes a free port")
+        platform.add_argument("--until-stdin-closes", action="store_true")
     return parser.parse_args(arguments)
 
 
 async def run_slack(options: argparse.Namespace) -> None:
-    """Serve until SIGTERM, SIGINT or, when asked, the end of standard input."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+    """Serve a Slack until it is told to end."""
     slack = RehearsalSlack(
         port=options.port, ack_deadline_s=options.ack_deadline_s, team_id=options.team
     )
     async with slack:
-        sys.stdout.write(_ready_line(slack))
-        sys.stdout.flush()
-        if options.until_stdin_closes:
-            await _watch_stdin(stopped)
-        await stopped.wait()
+        await _serve(options, _slack_facts(slack))
+
+
+async def run_discord(options: argparse.Namespace) -> None:
+    """Serve a Discord until it is told to end; `--port` is the proxy's."""
+    async with RehearsalDiscord(proxy_port=options.port) as discord:
+        await _serve(options, _discord_facts(discord))
+
+
+PLATFORMS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, None]]] = {
+    "slack": run_slack,
+    "discord": run_discord,
+}
+
+
+async def _serve(options: argparse.Namespace, facts: JsonObject) -> None:
+    """Say the facts in one line, then wait for SIGTERM, SIGINT or, when asked, end of input."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    sys.stdout.write(orjson.dumps(facts).decode() + "\n")
+    sys.stdout.flush()
+    if options.until_stdin_closes:
+        await _watch_stdin(stopped)
+    await stopped.wait()
 
 
 async def _watch_stdin(stopped: asyncio.Event) -> None:
@@ -52,22 +75,34 @@ async def _watch_stdin(stopped: asyncio.Event) -> None:
     await asyncio.get_running_loop().connect_read_pipe(EndOfInput, sys.stdin)
 
 
-def _ready_line(slack: RehearsalSlack) -> str:
+def _slack_facts(slack: RehearsalSlack) -> JsonObject:
     workspace = slack.workspace
-    line = orjson.dumps(
-        {
-            "api_url": slack.base_url,
-            "control_url": slack.control_url,
-            "bot_token": slack.bot_token,
-            "app_token": slack.app_token,
-            "team": workspace.team_id,
-            "bot_user": workspace.bot_user,
-            "channels": [room for room in workspace.rooms if not workspace.rooms[room].is_im],
-            "people": {p.name: p.id for p in workspace.people.values() if not p.is_bot},
-        }
-    )
-    return line.decode() + "\n"
+    return {
+        "api_url": slack.base_url,
+        "control_url": slack.control_url,
+        "bot_token": slack.bot_token,
+        "app_token": slack.app_token,
+        "team": workspace.team_id,
+        "bot_user": workspace.bot_user,
+        "channels": [room for room in workspace.rooms if not workspace.rooms[room].is_im],
+        "people": {p.name: p.id for p in workspace.people.values() if not p.is_bot},
+    }
+
+
+def _discord_facts(discord: RehearsalDiscord) -> JsonObject:
+    people = discord.world.people.values()
+    return {
+        "proxy": discord.proxy_url,
+        "ca": str(discord.ca_path),
+        "control_url": discord.control_url,
+        "token": discord.bot_token,
+        "guild": discord.guild,
+        "bot": discord.bot,
+        "channels": dict(discord.channel_names()),
+        "people": {p.name: p.id for p in people if not p.is_bot},
+    }
 
 
 if __name__ == "__main__":
-    asyncio.run(run_slack(parse_arguments(sys.argv[1:])))
+    chosen = parse_arguments(sys.argv[1:])
+    asyncio.run(PLATFORMS[chosen.platform](chosen))

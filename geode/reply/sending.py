@@ -107,11 +107,13 @@ def _outcome_of(error: ChannelError | TimeoutError) -> Outcome:
             return Unknown(str(error) or "no answer in time")
 
 
-async def find_part(channel: Channel, place: Place, key: str, since_us: int) -> Sent | Wait | None:
-    """Look for a part whose outcome is unknown; None when it is certainly not there."""
+async def find_part(
+    channel: Channel, place: Place, part: Part, *, key: str, since_us: int
+) -> Sent | Wait | None:
+    """Look for a part whose outcome is unknown; None when it may be sent without harm."""
     try:
         async with asyncio.timeout(SEND_TIMEOUT_S):
-            found = await channel.find_sent(place, key, since_us)
+            found = await channel.find_sent(place, key, since_us, part)
     except SendRateLimitedError as error:
         return Wait(error.retry_after_s, str(error), is_unsent=False)
     except (ChannelError, TimeoutError) as error:

@@ -7,6 +7,7 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from channels.discord.catchup import CatchUp
 from channels.discord.connection import (
@@ -81,36 +82,34 @@ class DiscordChannel:
         """The present health."""
         return self._status
 
-    def _report(self, state: Health | str, reason: str = "") -> None:
+    def _report(self, state: Health | Literal["stopped"], reason: str = "") -> None:
         if state == "up" and self._is_blind:
             state, reason = "degraded", INTENT_OFF
         if (state, reason) != (self._status.state, self._status.reason):
             log.info("discord_status state=%s reason=%s", state, reason)
             now_us = self._context.clock.now_us()
-            self._status = ChannelStatus(state, reason, now_us)  # type: ignore[arg-type]
+            self._status = ChannelStatus(state, reason, now_us)
 
     async def start(self, intake: Intake) -> None:
         """Connect and receive until cancelled or stopped; outages are waited out.
 
-        Returns early, and stays degraded, when Discord refuses the token or an intent: trying
-        again would be refused again and counts against the bot.
+        When Discord refuses the token or an intent it stays there, degraded and silent, until it
+        is stopped: trying again would be refused again and counts against the bot.
         """
         token = self._context.secrets.get("token", "")
-        if not token:
-            self._report("degraded", f"{self._token_name} is missing; put it there and restart.")
-            return
         self._ended.clear()
         try:
-            await self._run(token, intake)
+            if token:
+                await self._run(token, intake)
+            else:
+                self._report("degraded", f"{self._token_name} is missing; restart with it.")
+                await self._stopping.wait()
         except NeedsOperatorError as error:
             said = str(error)
             self._report("degraded", said if said == INTENT_OFF else self._check_token(said))
-        except asyncio.CancelledError:
-            self._report("stopped")
-            raise
-        else:
-            self._report("stopped")
+            await self._stopping.wait()
         finally:
+            self._report("stopped")
             self._ended.set()
 
     @property

@@ -47,8 +47,18 @@ class GatewayClient(discord.Client):
             max_ratelimit_timeout=RATE_LIMIT_WAIT_S_MAX,
             enable_debug_events=True,
         )
+        self._forget_messages()
         self._take = take
         self._on_lost = on_lost
+
+    def _forget_messages(self) -> None:
+        """Keep the library from building message objects.
+
+        Nobody here reads them, and one field of a kind it does not expect would end its socket.
+        """
+        parsers = self._connection.parsers
+        for name in [name for name in parsers if name.startswith("MESSAGE_")]:
+            del parsers[name]
 
     async def on_socket_raw_receive(self, text: str) -> None:
         """Every frame before the library reads it; the calls come in the order of the frames."""

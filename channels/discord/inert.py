@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)", re.DOTALL)
-_TOKEN = re.compile(r"<(?=@|#|/|:|a:|t:|id:)")
-_EVERYONE = re.compile(r"(?<!\\)@(?=everyone|here)")
+_LIVE = re.compile(r"(?P<slashes>\\*)(?P<sign><(?=@|#|/|:|a:|t:|id:)|@(?=everyone|here)|\|\|)")
 _LINK = re.compile(
     r"!?\[(?P<label>[^\[\]]*)\]\(<?(?P<url>(?:https?://|mailto:)[^\s()<>]*"
     r"(?:\([^\s()<>]*\)[^\s()<>]*)*)>?(?: +\"[^\"]*\")?\)"
@@ -50,5 +49,11 @@ def _show_target(found: re.Match[str]) -> str:
 
 
 def _escape(text: str) -> str:
-    text = _EVERYONE.sub(r"\\@", _TOKEN.sub(r"\\<", text))
-    return text.replace("||", r"\|\|")
+    return _LIVE.sub(_escape_sign, text)
+
+
+def _escape_sign(found: re.Match[str]) -> str:
+    """The sign behind an odd number of backslashes: an even one would leave it alive."""
+    slashes = found["slashes"] + "\\" * (len(found["slashes"]) % 2 == 0)
+    sign = found["sign"]
+    return slashes + (sign if sign != "||" else r"|\|")

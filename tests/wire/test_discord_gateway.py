@@ -1,7 +1,5 @@
 """The gateway under the real client: identify, resume, invalid sessions, fatal closes, outages."""
 
-import asyncio
-
 import pytest
 from fakes.discord_world import DiscordWorld, discord_world, make_channel, running, trusting
 from fakes.slack_intake import MemoryIntake
@@ -65,7 +63,8 @@ async def test_fatal_close_ends_this_channel_without_a_reconnect_dc_02(
 
         await world.wait_state("degraded")
         assert words in world.channel.status().reason
-        await world.wait_for(world.channel._ended.is_set)
+        await world.wait_for(lambda: not world.discord.gateway.connections)
+        assert world.channel._client is None
         assert gateway(world, "connections") == 1
 
 
@@ -74,23 +73,25 @@ async def test_intent_that_is_off_is_named_and_ends_this_channel_dc_02() -> None
         discord.world.has_content_intent = False
         channel = make_channel(discord)
         with trusting(discord):
-            async with asyncio.timeout(8):
-                await channel.start(MemoryIntake())
+            async with running(channel, MemoryIntake()):
+                await discord.wait_for(lambda: discord.gateway.counters["refused_4014"])
+                await discord.wait_for(lambda: not discord.gateway.connections)
+                await discord.wait_for(lambda: channel._client is None)
 
-        assert channel.status().state == "degraded"
-        assert "message content intent" in channel.status().reason
-        assert discord.gateway.counters["refused_4014"] == 1
+                assert channel.status().state == "degraded"
+                assert "message content intent" in channel.status().reason
+
+        assert discord.gateway.counters["connections"] == 1
 
 
-async def test_refused_token_is_named_and_ends_this_channel() -> None:
+async def test_refused_token_is_named_and_not_tried_again() -> None:
     async with RehearsalDiscord() as discord:
         channel = make_channel(discord, token="wrong")
         with trusting(discord):
-            async with asyncio.timeout(8):
-                await channel.start(MemoryIntake())
+            async with running(channel, MemoryIntake()):
+                await discord.wait_for(lambda: channel.status().state == "degraded")
+                assert "channels.discord.token" in channel.status().reason
 
-        assert channel.status().state == "degraded"
-        assert "channels.discord.token" in channel.status().reason
         assert discord.api.calls["me.read"] == 1
 
 
@@ -98,9 +99,10 @@ async def test_missing_token_is_named_and_nothing_is_asked() -> None:
     async with RehearsalDiscord() as discord:
         channel = make_channel(discord)
         channel._context.secrets.clear()
-        await channel.start(MemoryIntake())
+        async with running(channel, MemoryIntake()):
+            await discord.wait_for(lambda: channel.status().state == "degraded")
+            assert "missing" in channel.status().reason
 
-        assert "missing" in channel.status().reason
         assert discord.api.calls == {}
 
 

@@ -33,6 +33,9 @@ class GatewayClient(discord.Client):
     """One login; the library resumes and identifies, `take` hears every dispatch in order."""
 
     def __init__(self, take: TakeEvent, on_lost: Callable[[], None], proxy: str) -> None:
+        # Nobody speaks here, so what voice would need is no news for the operator.
+        discord.VoiceClient.warn_nacl = False
+        discord.VoiceClient.warn_dave = False
         # Made here, so that SSL_CERT_FILE counts as it stands now.
         self.own_connector = aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context())
         super().__init__(

@@ -13,7 +13,7 @@ import aiohttp
 import discord
 
 from channels.discord.gateway import GatewayClient
-from geode.errors import ChannelError
+from geode.errors import ChannelDownError, ChannelError
 from geode.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Connection:
             client = self._open_client()
             try:
                 await self._live(client, token)
-            except OUTAGES as error:
+            except (*OUTAGES, ChannelDownError) as error:
                 self._tell_outage(error)
             finally:
                 self._use(None)
@@ -133,10 +133,14 @@ class Connection:
                     break
             if receiving.done():
                 await receiving
+        except AttributeError as error:
+            if client.has_socket():
+                raise
+            # The library stumbles over its own missing socket when the first one is refused.
+            raise ChannelDownError("The gateway refused the connection") from error
         finally:
             receiving.cancel()
-            with suppress(asyncio.CancelledError, discord.DiscordException, *OUTAGES):
-                await receiving
+            await asyncio.wait({receiving})
 
     def _tell_outage(self, error: BaseException) -> None:
         log.warning("discord_connect_failed reason=%s", error)

@@ -73,6 +73,11 @@ class GatewayClient(discord.Client):
         """The socket is gone; the library is about to replace it."""
         self._on_lost()
 
+    def has_socket(self) -> bool:
+        """Whether a socket was ever opened with this login."""
+        # The library says that it always has one; it begins with none.
+        return isinstance(self.ws, discord.gateway.DiscordWebSocket)
+
     def has_content_intent(self) -> bool:
         """Whether the application may read what messages say, as it said at the login."""
         flags = self.application_flags

@@ -78,6 +78,7 @@ def make_channel(
     token: str = "",
     call_s: float = 3.0,
     nonce_s: float = 120.0,
+    connection: ConnectionTimes = QUICK,
 ) -> DiscordChannel:
     """A channel configured for that Discord and not connected yet."""
     context = ChannelContext(
@@ -87,7 +88,7 @@ def make_channel(
         secrets={"token": token or discord.bot_token},
     )
     settings = DiscordSettings(proxy=discord.proxy_url)
-    return open_channel(settings, context, DiscordTimes(call_s, nonce_s, QUICK))
+    return open_channel(settings, context, DiscordTimes(call_s, nonce_s, connection))
 
 
 @asynccontextmanager

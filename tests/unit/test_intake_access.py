@@ -181,4 +181,4 @@ def test_direct_message_that_belongs_to_no_server_is_served(where: str) -> None:
     event = said("7", thread=Thread("discord", "dm", "8", ""), is_direct=True)
 
     assert isinstance(admit(event, [binding(**SERVER, where=where, people=["7"])], NEW), Admitted)
-    assert isinstance(admit(event, [binding(**SERVER, where=where)], NEW), Ignored)
+    assert isinstance(admit(event, [binding(**SERVER, where=where, people=["6"])], NEW), Ignored)

@@ -1,7 +1,9 @@
 """The gateway under the real client: identify, resume, invalid sessions, fatal closes, outages."""
 
+from dataclasses import replace
+
 import pytest
-from fakes.discord_world import DiscordWorld, discord_world, make_channel, running, trusting
+from fakes.discord_world import QUICK, DiscordWorld, discord_world, make_channel, running, trusting
 from fakes.slack_intake import MemoryIntake
 
 from channels.rehearsal.discord import RehearsalDiscord
@@ -127,3 +129,42 @@ async def test_authority_that_is_not_trusted_is_not_spoken_to() -> None:
 
             assert "certificate" in channel.status().reason
             assert discord.api.calls == {}
+
+
+async def test_socket_that_cannot_be_replaced_is_given_up_with_its_login() -> None:
+    async with RehearsalDiscord() as discord:
+        channel = make_channel(discord, connection=replace(QUICK, down_s=0.5))
+        with trusting(discord):
+            async with running(channel, MemoryIntake()):
+                await discord.wait_for(lambda: channel.status().state == "up")
+                discord.fault("refuse_upgrade", times=0)
+                discord.gateway.kill_all()
+                await discord.wait_for(lambda: discord.api.calls["me.read"] == 2)
+                assert channel.status().state == "down"
+                discord.faults.clear()
+                await discord.wait_for(lambda: channel.status().state == "up")
+
+        assert discord.gateway.counters["identifies"] == 2
+
+
+async def test_refused_upgrade_is_tried_again() -> None:
+    async with RehearsalDiscord() as discord:
+        discord.fault("refuse_upgrade")
+        channel = make_channel(discord)
+        with trusting(discord):
+            async with running(channel, MemoryIntake()):
+                await discord.wait_for(lambda: channel.status().state == "up")
+
+        assert discord.gateway.counters["connections"] == 2
+
+
+async def test_stop_is_quick_and_may_come_twice_or_before_the_start() -> None:
+    async with RehearsalDiscord() as discord:
+        channel = make_channel(discord)
+        await channel.stop()
+        async with discord_world() as world:
+            await world.channel.stop()
+            await world.channel.stop()
+
+            assert world.channel.status().state == "stopped"
+            await world.wait_for(lambda: not world.discord.gateway.connections)

@@ -34,16 +34,16 @@ class Effort:
 
 
 QUICK = Effort(
-    repeats=2,
+    repeats=1,
     conversations=1,
     turns=5,
     tool_turns=1,
-    crowd_turns=2,
+    crowd_turns=1,
     crowd_repeats=1,
     resume_repeats=1,
     memory_sessions=40,
     wire_turns=2,
-    starts=2,
+    starts=1,
 )
 RESUMED = 400
 SLOPE = 1200

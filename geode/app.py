@@ -44,6 +44,8 @@ log = get_logger(__name__)
 
 CHANNEL_GROUP = "geode.channels"
 CHANNEL_RETRY_S = 60.0
+STOP_S_MAX = 15.0
+"""A channel that does not stop by then is left behind."""
 PRUNE_INTERVAL_S = 3600.0
 DEDUPE_KEPT_US = 30 * 86_400_000_000
 MARKS_MAX = 256
@@ -201,13 +203,21 @@ class Daemon:
         """Close channels, model and store; what is queued in the store is written first."""
         for task in tuple(self._marks):
             task.cancel()
-        for channel in self.channels.values():
-            try:
+        try:
+            for channel in self.channels.values():
+                await self._stop(channel)
+            await self._route.adapter.aclose()
+        finally:
+            await self.store.close()
+
+    async def _stop(self, channel: Channel) -> None:
+        try:
+            async with asyncio.timeout(STOP_S_MAX):
                 await channel.stop()
-            except TimeoutError:
-                log.warning("channel_not_stopped", channel=channel.name)
-        await self._route.adapter.aclose()
-        await self.store.close()
+        except TimeoutError:
+            log.warning("channel_not_stopped", channel=channel.name)
+        except Exception:  # boundary: channel event
+            log.exception("channel_not_stopped", channel=channel.name)
 
     def wake_session(self, session_id: SessionId) -> None:
         """A message waits for a turn."""

@@ -116,6 +116,8 @@ class InboundMessage:
     """Read back from the platform's history, not delivered live."""
     category: str = ""
     """The group of channels above the place, where the platform has such; a binding may name it."""
+    is_edited: bool = False
+    """The platform says that these are not its first words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,9 @@ class ToolResult:
 
 Block: TypeAlias = Text | ToolCall | ToolResult
 
+NOTE_TAG = "runtime-note"
+"""Around what the runtime tells the model; no person's message can begin with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -207,6 +212,12 @@ class Message:
     def text(self) -> str:
         """All text blocks joined by blank lines."""
         return "\n\n".join(b.text for b in self.blocks if isinstance(b, Text))
+
+    @property
+    def is_note(self) -> bool:
+        """Whether the runtime wrote it to the model, in the place of a person."""
+        first = self.blocks[0] if self.role == "user" and self.blocks else None
+        return isinstance(first, Text) and first.text.startswith(f"<{NOTE_TAG}>")
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

@@ -77,22 +77,32 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class CatchUpRoot:
-    """A watched place and the last message id stored for it."""
+    """A watched place and the message up to which nothing of it is missing."""
 
     workspace: str
     channel: str
     after: str
-    """The platform's own message id; empty when nothing was stored yet."""
+    """The platform's own message id; empty when nothing was confirmed yet."""
     since_us: int = 0
     """When `after` is empty: since when the place is served; nothing older is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatchUpThread:
-    """A thread active in the last days and the last message id stored for it."""
+    """A thread active in the last days and the message up to which nothing of it is missing."""
 
     thread: Thread
     after: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpDirects:
+    """People whose direct messages are served; such a place has a root once anything is stored."""
+
+    workspace: str
+    people: tuple[str, ...]
+    since_us: int
+    """Since when they are served; nothing older is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,8 @@ class CatchUpPlan:
 
     roots: tuple[CatchUpRoot, ...] = ()
     threads: tuple[CatchUpThread, ...] = ()
+    directs: tuple[CatchUpDirects, ...] = ()
+    """Direct messages that are no root yet are looked for, where the platform can list them."""
 
 
 class Intake(Protocol):
@@ -110,6 +122,14 @@ class Intake(Protocol):
         """Decide and store one event; returns only after the commit.
 
         Raises `StoreError` when nothing could be stored: the channel must then not acknowledge.
+        """
+        ...
+
+    async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
+        """Everything said in the place up to that message was handed to `accept`.
+
+        The next catch-up of the place starts behind it. The message may be anybody's, and need not
+        have been stored. Raises `StoreError` when this could not be noted: it is then read again.
         """
         ...
 
@@ -190,7 +210,9 @@ class Channel(Protocol):
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Read back what the plan names and hand every message to `intake.accept`, marked catch-up.
 
-        Raises `ChannelError` when it could not read all of it; it is then run again later.
+        Confirms with `intake.confirm_read` what it handed over, place by place and oldest first:
+        nothing else moves a place's beginning. Raises `ChannelError` when more is to be read; it is
+        then run again soon, from what was confirmed.
         """
         ...
 

@@ -95,10 +95,11 @@ class TurnRunner:
 
     async def run_session(self, session_id: SessionId) -> bool:
         """Run the session's next turn, if there is one; True when another waits behind it."""
-        claim = await self._claim(session_id)
-        if claim is None:
+        claimed = await self._claim(session_id)
+        if claimed is None:
             return False
-        lease = self._parts.leases.hold(claim.session_id, claim.epoch)
+        claim, since = claimed
+        lease = self._parts.leases.hold(claim.session_id, claim.epoch, since)
         try:
             return await self._run_claimed(claim, lease)
         except StaleEpochError as error:
@@ -115,8 +116,10 @@ class TurnRunner:
         finally:
             self._parts.leases.drop(lease)
 
-    async def _claim(self, session_id: SessionId) -> Claim | None:
+    async def _claim(self, session_id: SessionId) -> tuple[Claim, float] | None:
+        """The claim, and a moment before it from which its lease is counted."""
         while True:
+            since = self._clock.monotonic()
             claiming = asyncio.ensure_future(
                 self._parts.delivery.write_along(
                     "claim", session_id, lambda tx: claim_session(tx, session_id, self._terms())
@@ -128,7 +131,7 @@ class TurnRunner:
                 await self._undo_claim(claiming)
                 raise
             if not isinstance(claimed, EarlierDue):
-                return claimed
+                return None if claimed is None else (claimed, since)
             await self._read_earlier(claimed)
 
     async def _undo_claim(self, claiming: asyncio.Future[Claim | EarlierDue | None]) -> None:
@@ -169,15 +172,31 @@ class TurnRunner:
         await self._store.write("earlier", unit)
 
     async def _run_claimed(self, claim: Claim, lease: Lease) -> bool:
-        restored = await self._restorer.restore(claim)
         uncertain: Sequence[tuple[str, ReceiptId]] = ()
         if claim.attempts > ATTEMPTS_MAX:
+            restored, uncertain = await self._restore_poisoned(claim)
             finished = _end_without_answer(restored, TerminationReason.POISONED)
-        elif self._services.find_binding(claim.binding) is None:
+            return await self._commit(claim, finished, uncertain)
+        restored = await self._restorer.restore(claim)
+        if self._services.find_binding(claim.binding) is None:
             finished = _end_without_answer(restored, TerminationReason.INPUT_BLOCKED)
         else:
             finished, uncertain = await self._answer(claim, lease, restored)
         return await self._commit(claim, finished, uncertain)
+
+    async def _restore_poisoned(
+        self, claim: Claim
+    ) -> tuple[RestoredTurn, Sequence[tuple[str, ReceiptId]]]:
+        """What a turn left, even when it is restoring it that fails, or kills, every time."""
+        if claim.attempts > ATTEMPTS_MAX + 1:
+            return await self._restorer.abandon(claim)
+        try:
+            return await self._restorer.restore(claim), ()
+        except StoreError:
+            raise
+        except Exception:  # boundary: turn
+            log.exception("turn_not_restored", session=claim.session_id, turn=claim.turn_id)
+            return await self._restorer.abandon(claim)
 
     async def _answer(
         self, claim: Claim, lease: Lease, restored: RestoredTurn

@@ -81,7 +81,7 @@ class CatchUp:
     async def _root(self, root: CatchUpRoot, named: set[str], after_of: dict[str, str]) -> None:
         after = _begin_of_root(root)
         if root.workspace == DIRECT_WORKSPACE:
-            await self._place(Spot(root.channel, "", "direct"), after)
+            await self._place(Spot(root.channel, "", "direct"), after, is_whole=True)
             return
         found = await self._rest.read_channel(root.channel)
         if found.get("type") == CATEGORY_KIND:
@@ -94,18 +94,24 @@ class CatchUp:
                         spot.id, lambda s=spot, b=begin: self._channel(s, b, after_of)
                     )
         else:
-            await self._channel(read_spot(found, root.workspace), after, after_of)
+            spot = read_spot(found, root.workspace)
+            await self._channel(spot, after, after_of, is_whole=True)
 
-    async def _channel(self, spot: Spot, after: str, after_of: dict[str, str]) -> None:
-        """A channel's own messages, then its threads that were written in since."""
-        if spot.kind == "channel":
-            await self._place(spot, after)
+    async def _channel(
+        self, spot: Spot, after: str, after_of: dict[str, str], *, is_whole: bool = False
+    ) -> None:
+        """A channel's threads that were written in since, then its own messages.
+
+        In this order: once the channel is confirmed, nobody looks for those threads again.
+        """
         for thread in await self._threads_below(spot):
             thread_id = text_of(thread, "id")
             last = text_of(thread, "last_message_id") or thread_id
             if thread_id not in after_of and order_key(last) > order_key(after):
                 below = Spot(thread_id, spot.guild, "thread", spot.id, spot.category)
                 await self._place(below, after)
+        if spot.kind == "channel":
+            await self._place(spot, after, is_whole=is_whole)
 
     async def _threads_below(self, spot: Spot) -> Iterable[JsonObject]:
         if spot.guild not in self._active:
@@ -119,9 +125,10 @@ class CatchUp:
         guild = "" if thread.workspace == DIRECT_WORKSPACE else thread.workspace
         spot = await self._spots.find(channel_of(thread), guild)
         if spot.kind in ("thread", "direct"):
-            await self._place(spot, wanted.after)
+            await self._place(spot, wanted.after, is_whole=True)
 
-    async def _place(self, spot: Spot, after: str) -> None:
+    async def _place(self, spot: Spot, after: str, *, is_whole: bool = False) -> None:
+        """Hand a place over, oldest first; `is_whole`: nothing before it is missing."""
         if spot.id in self._read:
             return
         bot = self._identify(spot.guild)
@@ -131,6 +138,9 @@ class CatchUp:
                 if not isinstance(parsed, Dropped):
                     self._recent.remember(parsed)
                     await self._intake.accept(replace(parsed, is_catch_up=True))
+            if is_whole:
+                last = text_of(page[-1], "id")
+                await self._intake.confirm_read(spot.thread_of(""), order_key(last), last)
         self._read.add(spot.id)
 
 

@@ -76,7 +76,7 @@ class GatewayClient(discord.Client):
     def has_socket(self) -> bool:
         """Whether a socket was ever opened with this login."""
         # The library says that it always has one; it begins with none.
-        return isinstance(self.ws, discord.gateway.DiscordWebSocket)
+        return bool(self.ws)
 
     def has_content_intent(self) -> bool:
         """Whether the application may read what messages say, as it said at the login."""

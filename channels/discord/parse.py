@@ -69,6 +69,7 @@ def parse_message(message: JsonObject, spot: Spot, bot: BotIdentity) -> Parsed:
         has_earlier=spot.kind == "thread" and message_id != spot.id,
         sent_at_us=snowflake_to_us(message_id),
         category=spot.category,
+        is_edited=bool(text_of(message, "edited_timestamp")),
     )
 
 

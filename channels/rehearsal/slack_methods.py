@@ -142,6 +142,7 @@ def web_api_methods(
         "conversations.history": Method(reads.history, ("channel",)),
         "conversations.replies": Method(reads.replies, ("channel", "ts")),
         "conversations.info": Method(reads.room, ("channel",)),
+        "conversations.list": Method(reads.rooms),
         "conversations.open": Method(reads.open_direct, ("users",)),
         "conversations.members": Method(reads.members, ("channel",)),
         "reactions.add": Method(writes.add_reaction, ("channel", "timestamp", "name")),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from channels.fields import int_of, is_true, text_of
 from channels.rehearsal.slack_refusal import SlackRefusalError, find_post, find_room
 from channels.rehearsal.slack_state import Person, Posted, Room, Workspace, is_ts, ts_key
@@ -9,6 +11,8 @@ from geode.messages import JsonObject, JsonValue
 
 PAGE_MAX = 999
 PAGE_DEFAULT = 100
+ROOM_KINDS = frozenset({"public_channel", "private_channel", "mpim", "im"})
+Item = TypeVar("Item")
 
 
 class ReadMethods:
@@ -48,24 +52,26 @@ class ReadMethods:
         return self._page(call, [post, *replies])
 
     def _page(self, call: JsonObject, posts: list[Posted]) -> JsonObject:
-        limit = int_of(call, "limit", PAGE_DEFAULT)
-        if not 1 <= limit <= PAGE_MAX:
-            raise SlackRefusalError("invalid_limit")
-        cursor = text_of(call, "cursor")
-        if cursor and not cursor.isdecimal():
-            raise SlackRefusalError("invalid_cursor")
-        start = int(cursor or 0)
+        kept, following = _cut(call, posts)
         with_metadata = is_true(call, "include_all_metadata")
         shown: list[JsonValue] = [
-            self._workspace.message_json(post, with_metadata=with_metadata)
-            for post in posts[start : start + limit]
+            self._workspace.message_json(post, with_metadata=with_metadata) for post in kept
         ]
-        more = start + limit < len(posts)
         return {
             "messages": shown,
-            "has_more": more,
-            "response_metadata": {"next_cursor": str(start + limit) if more else ""},
+            "has_more": bool(following),
+            "response_metadata": {"next_cursor": following},
         }
+
+    async def rooms(self, call: JsonObject) -> JsonObject:
+        """conversations.list: places of the asked kinds; public channels when none is asked for."""
+        kinds = set((text_of(call, "types") or "public_channel").split(","))
+        if kinds - ROOM_KINDS:
+            raise SlackRefusalError("invalid_types")
+        found = [room for room in self._workspace.rooms.values() if _kind_of(room) in kinds]
+        kept, following = _cut(call, found)
+        shown: list[JsonValue] = [self._room_json(room) for room in kept]
+        return {"channels": shown, "response_metadata": {"next_cursor": following}}
 
     async def room(self, call: JsonObject) -> JsonObject:
         """conversations.info."""
@@ -111,6 +117,23 @@ class ReadMethods:
         if room.is_im:
             shown["user"] = next(m for m in room.members if m != self._workspace.bot_user)
         return shown
+
+
+def _cut(call: JsonObject, items: list[Item]) -> tuple[list[Item], str]:
+    """The page a call asks for, and the cursor of the next one."""
+    limit = int_of(call, "limit", PAGE_DEFAULT)
+    if not 1 <= limit <= PAGE_MAX:
+        raise SlackRefusalError("invalid_limit")
+    cursor = text_of(call, "cursor")
+    if cursor and not cursor.isdecimal():
+        raise SlackRefusalError("invalid_cursor")
+    start = int(cursor or 0)
+    following = str(start + limit) if start + limit < len(items) else ""
+    return items[start : start + limit], following
+
+
+def _kind_of(room: Room) -> str:
+    return "im" if room.is_im else "public_channel"
 
 
 def _is_within(post: Posted, call: JsonObject) -> bool:

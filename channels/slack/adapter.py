@@ -211,7 +211,7 @@ class SlackChannel:
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Read back what the plan names, through the intake; raises when part of it failed."""
-        run = CatchUp(self._history, self._known_bot(), intake, self._context.clock)
+        run = CatchUp(self._web, self._known_bot(), intake, self._context.clock)
         await run.run(plan)
 
     def _known_bot(self) -> BotIdentity:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 from channels.fields import object_of, objects_of, text_of
 from channels.slack.failures import PlatformRefusedError
 from channels.slack.parse import BotIdentity, quote_message, us_to_ts
-from channels.slack.web import SlackWeb
 from geode.errors import ChannelDownError
 from geode.messages import JsonObject, Place, QuotedMessage, Thread
 
@@ -30,15 +30,24 @@ class HistoryTooLongError(ChannelDownError):
         super().__init__(f"More than {PAGE_SIZE * PAGES_MAX} messages were said since.")
 
 
+class Reads(Protocol):
+    """Calls methods of the Web API that change nothing."""
+
+    async def read(self, method: str, **fields: str | int | bool) -> JsonObject:
+        """The method's answer; raises a `ChannelError` when there is none."""
+        ...
+
+
 class SlackHistory:
     """What was said, as the Web API shows it."""
 
-    def __init__(self, web: SlackWeb) -> None:
+    def __init__(self, web: Reads) -> None:
         self._web = web
 
     async def roots(self, channel: str, **bounds: str | bool) -> AsyncIterator[list[JsonObject]]:
         """Pages of a channel's own messages, newest first."""
-        async for page in self._pages("conversations.history", channel=channel, **bounds):
+        fields = {"channel": channel, **bounds}
+        async for page in self._pages("conversations.history", "messages", **fields):
             yield page
 
     async def replies(
@@ -46,14 +55,21 @@ class SlackHistory:
     ) -> AsyncIterator[list[JsonObject]]:
         """Pages of a thread, its root first, oldest first."""
         fields = {"channel": channel, "ts": root_ts, **bounds}
-        async for page in self._pages("conversations.replies", **fields):
+        async for page in self._pages("conversations.replies", "messages", **fields):
             yield page
 
-    async def _pages(self, method: str, **fields: str | bool) -> AsyncIterator[list[JsonObject]]:
+    async def direct_rooms(self) -> AsyncIterator[list[JsonObject]]:
+        """Pages of the direct messages with the bot, each with its person."""
+        async for page in self._pages("conversations.list", "channels", types="im"):
+            yield page
+
+    async def _pages(
+        self, method: str, shown: str, **fields: str | bool
+    ) -> AsyncIterator[list[JsonObject]]:
         cursor: dict[str, str] = {}
         for _ in range(PAGES_MAX):
             answer = await self._web.read(method, limit=PAGE_SIZE, **fields, **cursor)
-            yield objects_of(answer, "messages")
+            yield objects_of(answer, shown)
             following = text_of(object_of(answer, "response_metadata"), "next_cursor")
             if not following:
                 return
@@ -97,7 +113,7 @@ class SlackHistory:
 
 
 async def collect(pages: AsyncIterator[list[JsonObject]]) -> list[JsonObject]:
-    """The messages of all pages; of a history that is too long, as many as are read at once."""
+    """What all pages hold; of what is too long, as much as is read at once: no proof of an end."""
     found: list[JsonObject] = []
     try:
         async for page in pages:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from markdown_it.token import Token
 
@@ -16,6 +18,9 @@ _URL = re.compile(r"https?://[^\s<>\"'`|]+")
 _URL_TAIL = ".,;:!?)]}*_~"
 _LINK = re.compile(r"(https?://|mailto:)[^\s]+", re.IGNORECASE)
 _IN_LINK = {"|": "%7C", "<": "%3C", ">": "%3E", " ": "%20"}
+_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
+_NEVER_SHOWN = dict.fromkeys(c for c in (*_DIRECTIONS, *_CONTROLS) if chr(c) not in "\t\n\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,14 @@ class Run:
     text: str
     styles: frozenset[str] = frozenset()
     is_link: bool = False
+
+
+def strip_controls(text: str) -> str:
+    """The text without controls and without marks that turn the direction of what follows.
+
+    Such a mark in a link's label would show the address behind it backwards.
+    """
+    return text.translate(_NEVER_SHOWN)
 
 
 def escape(text: str) -> str:
@@ -149,7 +162,13 @@ def render_runs(runs: Sequence[Run]) -> str:
 
 
 def _link_target(url: str) -> str:
-    return "".join(_IN_LINK.get(char, char) for char in url)
+    return "".join(_IN_LINK.get(char) or _visible(char) for char in url)
+
+
+def _visible(char: str) -> str:
+    # What cannot be seen must not tell two addresses apart.
+    is_seen = char.isascii() or unicodedata.category(char) not in ("Cf", "Cn", "Co", "Cs")
+    return char if is_seen else quote(char, errors="replace")
 
 
 def _styled(run: Run, before: str, after: str) -> str:

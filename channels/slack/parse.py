@@ -10,6 +10,8 @@ from channels.slack.entities import is_mentioned, read_text
 from geode.messages import InboundMessage, JsonObject, Person, QuotedMessage, Thread
 
 PLATFORM = "slack"
+SLACKBOT = "USLACKBOT"
+"""Slack's own bot, which has no bot id: it says what anybody told it to, such as reminders."""
 SPOKEN_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message"})
 
 
@@ -112,6 +114,7 @@ def parse_message(
         has_earlier=thread_ts not in ("", ts),
         reply_to=thread_ts if origin.is_direct else "",
         sent_at_us=ts_to_us(ts),
+        is_edited=bool(object_of(message, "edited")),
     )
 
 
@@ -152,7 +155,8 @@ def _dropped_author(message: JsonObject, bot: BotIdentity) -> Dropped | None:
     user = text_of(message, "user")
     if user == bot.user_id or (bot.bot_id and text_of(message, "bot_id") == bot.bot_id):
         return Dropped("own_message")
-    if text_of(message, "bot_id") or text_of(message, "subtype") == "bot_message":
+    is_bot = text_of(message, "bot_id") or text_of(message, "subtype") == "bot_message"
+    if is_bot or user == SLACKBOT:
         return Dropped("bot_message")
     return None if user else Dropped("no_author")
 

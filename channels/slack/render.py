@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from channels.slack.blocks import Piece, render_pieces
-from channels.slack.inline import escape, escaped_length
+from channels.slack.inline import escape, escaped_length, strip_controls
 from channels.text import cut_text, utf16_length
 from geode.messages import JsonObject, JsonValue, OutboundBody, Part
 
@@ -42,7 +42,7 @@ class Post:
 def render_posts(markdown: str) -> list[Post]:
     """Render Markdown into at least one post, each within Slack's limits."""
     packer = _Packer()
-    for piece in render_pieces(markdown):
+    for piece in render_pieces(strip_controls(markdown)):
         packer.add(piece)
     posts = packer.finish()
     return posts or [Post((NOTHING,))]
@@ -59,7 +59,7 @@ def render_parts(body: OutboundBody) -> tuple[Part, ...]:
 
 def render_plain(text: str) -> str:
     """Plain text for a post without blocks, escaped and within the limit of `text`."""
-    return escape(cut_text(text, POST_CHARS_MAX, escaped_length)[0])
+    return escape(cut_text(strip_controls(text), POST_CHARS_MAX, escaped_length)[0])
 
 
 def _plain(mrkdwn: str) -> str:

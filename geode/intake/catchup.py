@@ -1,16 +1,21 @@
-"""Catch-up: after a gap each channel reads back what it missed, through the same front door."""
+"""Catch-up: after a gap each channel reads back what it missed, through the same front door.
+
+A place is read from its floor. Only the channel's own word raises a floor, so a catch-up that is
+cut short, or a place that the platform refuses, leaves what was not read to the next one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import replace
 
 from geode.errors import ChannelError, StoreError
 from geode.log import get_logger
 from geode.messages import Thread
-from geode.ports import CatchUpPlan, Channel, Clock, Intake
+from geode.ports import CatchUpDirects, CatchUpPlan, Channel, Clock, Intake
 from geode.settings import Binding
+from geode.settings_ids import DIRECT_MESSAGES
 from geode.store import cursors
 from geode.store.database import Store, Tx
 
@@ -20,8 +25,8 @@ ACTIVE_WITHIN_US = 7 * 86_400_000_000
 THREADS_MAX = 200
 CATCH_UP_TIMEOUT_S = 600.0
 RETRY_S_MAX = 60.0
-FLOOR_INTERVAL_S = 600.0
-Heads: TypeAlias = dict[Thread, tuple[str, str]]
+INTERVAL_S = 6 * 3600.0
+"""Also without a known gap: what is read back stays short, and a silent loss is found."""
 
 
 class CatchUp:
@@ -33,11 +38,13 @@ class CatchUp:
         clock: Clock,
         channels: Mapping[str, Channel],
         bindings: Sequence[Binding],
+        interval_s: float = INTERVAL_S,
     ) -> None:
         self._store = store
         self._clock = clock
         self._channels = channels
         self._bindings = bindings
+        self._interval_s = interval_s
         self._due = {name: asyncio.Event() for name in channels}
 
     def watch(self, channel: str) -> None:
@@ -67,9 +74,8 @@ class CatchUp:
         def unit(tx: Tx) -> None:
             for binding in self._bindings:
                 place = binding.place
-                if not place.is_direct:
-                    root = Thread(binding.channel, place.workspace, place.channel, "")
-                    cursors.begin_cursor(tx, root, now_us)
+                root = Thread(binding.channel, place.workspace, place.channel, "")
+                cursors.begin_cursor(tx, root, now_us)
 
         wait_s = 1.0
         while True:
@@ -85,19 +91,12 @@ class CatchUp:
     async def _serve(self, channel: Channel, intake: Intake) -> None:
         due = self._due[channel.name]
         wait_s = 1.0
-        quiet_heads: Heads = {}
         while True:
-            if not await self._wait_due(due):
-                # Live delivery left no gap for a whole interval: what was stored before it is safe.
-                quiet_heads = await self._settle_floors(channel.name, quiet_heads)
-                continue
-            quiet_heads = {}
+            await self._wait_due(due)
             due.clear()
             try:
-                heads = await self._read_heads(channel.name)
                 async with asyncio.timeout(CATCH_UP_TIMEOUT_S):
                     await channel.catch_up(await self._plan(channel.name), intake)
-                await self._raise_floors(heads)
             except Exception as error:  # boundary: channel event
                 if isinstance(error, (ChannelError, StoreError, TimeoutError)):
                     log.warning("catch_up_failed", channel=channel.name, reason=str(error))
@@ -109,34 +108,44 @@ class CatchUp:
             else:
                 wait_s = 1.0
 
-    async def _wait_due(self, due: asyncio.Event) -> bool:
+    async def _wait_due(self, due: asyncio.Event) -> None:
         try:
-            async with asyncio.timeout(FLOOR_INTERVAL_S):
+            async with asyncio.timeout(self._interval_s):
                 await due.wait()
         except TimeoutError:
-            return False
-        return True
-
-    async def _settle_floors(self, platform: str, quiet_heads: Heads) -> Heads:
-        try:
-            await self._raise_floors(quiet_heads)
-            return await self._read_heads(platform)
-        except StoreError as error:
-            log.warning("floors_not_raised", channel=platform, reason=str(error))
-            return {}
-
-    async def _read_heads(self, platform: str) -> Heads:
-        return await self._store.read(lambda tx: cursors.read_heads(tx, platform))
-
-    async def _raise_floors(self, heads: Heads) -> None:
-        if heads:
-            await self._store.write("cursors.raise", lambda tx: cursors.raise_floors(tx, heads))
+            return
 
     async def _plan(self, platform: str) -> CatchUpPlan:
         since_us = self._clock.now_us() - ACTIVE_WITHIN_US
-        return await self._store.read(
-            lambda tx: CatchUpPlan(
+        places, threads = await self._store.read(
+            lambda tx: (
                 cursors.list_roots(tx, platform),
                 cursors.list_threads(tx, platform, since_us, THREADS_MAX),
             )
+        )
+        begun = {
+            each.workspace: each.since_us for each in places if each.channel == DIRECT_MESSAGES
+        }
+        # A direct message's own row says nothing of what was missed before it was made.
+        roots = tuple(
+            replace(each, since_us=each.since_us or begun.get(each.workspace, 0))
+            for each in places
+            if each.channel != DIRECT_MESSAGES
+        )
+        directs = tuple(
+            CatchUpDirects(workspace, people, since_us)
+            for workspace, since_us in begun.items()
+            if (people := self._find_people(platform, workspace))
+        )
+        return CatchUpPlan(roots, threads, directs)
+
+    def _find_people(self, platform: str, workspace: str) -> tuple[str, ...]:
+        """Who is served in direct messages there now."""
+        return tuple(
+            person
+            for binding in self._bindings
+            if binding.channel == platform
+            and binding.place.is_direct
+            and binding.place.workspace == workspace
+            for person in (*binding.people, *binding.operators)
         )

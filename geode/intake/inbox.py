@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from geode.errors import StoreError
 from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, ThreadFacts, admit
-from geode.messages import Inbound, InboundMessage, Mode, Place, SessionId, SessionState
+from geode.messages import Inbound, InboundMessage, Mode, Place, SessionId, SessionState, Thread
 from geode.ports import Accepted, Clock
 from geode.reply import sentences
 from geode.settings import Binding, LimitSettings
@@ -91,6 +91,12 @@ class Inbox:
         self._spread(stored, event, since)
         return stored.accepted
 
+    async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
+        """Everything said in the place up to that message was handed to `accept`."""
+        await self._store.write(
+            "cursors.confirm", lambda tx: cursors.raise_floor(tx, place, order_key, message_id)
+        )
+
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events; a catch-up will follow."""
         self._wakes.mark_catch_up_due(channel)
@@ -114,7 +120,7 @@ class Inbox:
         now_us = self._clock.now_us()
         platform = event.thread.platform
         if not inbox.remember_event(tx, platform, event.dedupe_key, "seen", now_us):
-            return _Stored(Accepted("duplicate"))
+            return _Stored(_reword(tx, event))
         if not isinstance(event, InboundMessage):
             return _Stored(Accepted("ignored", "access.not_built"))
         if event.kind != "message":
@@ -191,6 +197,15 @@ class Inbox:
         return outbox.add_outbox(tx, SessionId(row.id), notice, now_us)
 
 
+def _reword(tx: Tx, event: Inbound) -> Accepted:
+    """A message that was known before; read back, it may have been edited while nobody listened."""
+    if isinstance(event, InboundMessage) and event.is_catch_up and event.is_edited:
+        session_id = sessions.find_session(tx, event.thread)
+        if session_id and inbox.reword_queued(tx, session_id, event.message_id, event.text):
+            return Accepted("changed", "changed")
+    return Accepted("duplicate")
+
+
 def _find_facts(tx: Tx, event: Inbound) -> ThreadFacts:
     session_id = sessions.find_session(tx, event.thread)
     if session_id is None or not isinstance(event, InboundMessage) or event.is_addressed:
@@ -202,7 +217,9 @@ def _find_facts(tx: Tx, event: Inbound) -> ThreadFacts:
 
 def _advance_cursors(tx: Tx, message: InboundMessage) -> None:
     thread = message.thread
-    cursors.advance_cursor(tx, thread, message.order_key, message.message_id)
+    # A direct message was served before its first message was stored; that may not be its first.
+    begun = not message.is_direct
+    cursors.advance_cursor(tx, thread, message.order_key, message.message_id, is_begun=begun)
     if message.message_id == thread.thread:
         root = type(thread)(thread.platform, thread.workspace, thread.channel, "")
         cursors.advance_cursor(tx, root, message.order_key, message.message_id)

@@ -64,7 +64,9 @@ async def _process(
 ) -> dict[int, ToolResult]:
     positions = [position for position in range(len(calls)) if position not in refused]
     allowed = tuple(calls[position] for position in positions)
-    run.parts.progress.step("tools", tuple(dict.fromkeys(call.name for call in allowed)))
+    # What no tool is named could be anything the model wants to say before it is verified.
+    known = tuple(dict.fromkeys(c.name for c in allowed if c.name in run.parts.plan.by_name))
+    run.parts.progress.step("tools" if known else "thinking", known)
     outcome = await run.parts.processor.process(
         allowed, run.parts.plan, lambda index: _make_context(run, positions[index])
     )

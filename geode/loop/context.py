@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from geode.loop.pairing import answers_exactly, clean_message, pair_messages
-from geode.loop.quoting import NOTE_TAG, clip_middle, defuse, is_note
+from geode.loop.quoting import clip_middle, defuse, is_note
 from geode.loop.tokens import estimate_message, estimate_messages
-from geode.messages import Message, Text
+from geode.messages import NOTE_TAG, Message, Text
 
 NOTHING_SAID = Message("user", (Text("(no text)"),))
 REQUEST_CHARS_MAX = 8_000

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from geode.errors import ControlError
-from geode.messages import ReceiptId, SessionId, ToolCall, ToolResult, TurnId
+from geode.messages import JsonObject, ReceiptId, SessionId, ToolCall, ToolResult, TurnId
 from geode.ports import Clock
 from geode.records.call_entries import CallEnding, entry_of_outcome
 from geode.records.outcomes import (
@@ -23,7 +23,7 @@ from geode.records.reconcile import read_back, settlement_read_back, word_of
 from geode.steps import Tool, ToolContext
 from geode.store import effects
 from geode.store import receipts as rows
-from geode.store.database import Store
+from geode.store.database import Store, Tx
 from geode.store.effects import Closing, Owner
 from geode.store.leases import require_epoch
 from geode.store.receipts import Intent, Receipt, ReceiptState, Settlement
@@ -129,6 +129,17 @@ class EffectReceiptStore:
             )
         return _outcome_of(batch, found)
 
+    async def abandon_turn(self, owner: Owner, turn_id: TurnId) -> list[Receipt]:
+        """Settle as uncertain what a turn left `prepared` when its batch cannot be read."""
+        now_us = self._clock.now_us()
+
+        def unit(tx: Tx) -> list[Receipt]:
+            left = rows.list_prepared(tx, owner.session_id, turn_id)
+            closings = [_closing_unread(receipt) for receipt in left]
+            return list(effects.close_receipts(tx, owner, closings, now_us).values())
+
+        return await self._store.write("receipt.abandon", unit)
+
 
 def _owner_of(context: ToolContext) -> Owner:
     return Owner(context.session_id, context.epoch)
@@ -152,10 +163,26 @@ async def _settlement_of(
     happened = await read_back(tools.get(receipt.tool), context, orjson.loads(receipt.arguments))
     if happened is not None:
         return settlement_read_back(happened=happened)
+    return _unread(receipt)
+
+
+def _unread(receipt: Receipt) -> Settlement:
     why = "it was interrupted, and what it did cannot be read back."
     return Settlement(
         ReceiptState.UNCERTAIN, error=explain_uncertain(receipt.tool, receipt.id, why)
     )
+
+
+def _closing_unread(receipt: Receipt) -> Closing:
+    settlement = _unread(receipt)
+    body: JsonObject = {
+        "operation": receipt.id,
+        "call_id": receipt.call_id,
+        "tool": receipt.tool,
+        "ending": "uncertain",
+        "text": settlement.error,
+    }
+    return Closing(receipt.id, settlement, [TimelineEntry("tool_outcome", body, receipt.turn_id)])
 
 
 def _outcome_of(

@@ -35,6 +35,9 @@ class SessionUrls:
 
 
 def _outside_texts(message: Message) -> list[str]:
+    if message.is_note:
+        # The runtime may repeat what the model called a tool.
+        return []
     if message.role == "user":
         return [block.text for block in message.blocks if isinstance(block, Text)]
     return [

@@ -6,6 +6,7 @@ searches can tell, at a fraction of the alternation's cost.
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
@@ -16,6 +17,10 @@ REDACTED = "[redacted]"
 SECRET_CHARS_MIN = 4
 """A shorter registered value is left alone: replacing it would garble ordinary text."""
 
+ENCODED_BYTES_MIN = 12
+"""The encoded form of a shorter value could be ordinary text."""
+
+_URL_SAFE = str.maketrans("+/", "-_")
 _TOKEN = r"[A-Za-z0-9_-]"  # noqa: S105 a character class, not a token
 _BEARER = r"[A-Za-z0-9._~+/=-]"
 
@@ -114,7 +119,21 @@ def _spell(secret: str) -> set[str]:
         html.escape(secret, quote=False),
         repr(secret)[1:-1],
         secret.encode("unicode_escape").decode("ascii"),
+        *_spell_bytes(secret.encode("utf-8", "surrogatepass")),
     }
+
+
+def _spell_bytes(secret: bytes) -> set[str]:
+    """The secret in hex and in Base64, also in the middle of something encoded as a whole."""
+    if len(secret) < ENCODED_BYTES_MIN:
+        return set()
+    found = {secret.hex(), secret.hex().upper()}
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + secret).decode()
+        # The characters at both ends depend on what stands around the secret.
+        own = encoded[(before * 8 + 5) // 6 : (before + len(secret)) * 8 // 6]
+        found |= {own, own.translate(_URL_SAFE)}
+    return found
 
 
 def _escape_longest_first(spellings: set[str]) -> list[str]:

@@ -161,9 +161,15 @@ class CLIPoller:
         return True
 
     async def _send(self, writer: asyncio.StreamWriter, answer: JsonObject) -> None:
-        data = orjson.dumps(redact_value(answer, self._redactor))
+        error = ""
+        try:
+            data = orjson.dumps(redact_value(answer, self._redactor))
+        except (TypeError, RecursionError) as broken:
+            log.warning("control_answer_not_json", error=type(broken).__name__)
+            data, error = b"", "The answer cannot be written as JSON; ask for less."
         if len(data) > ANSWER_BYTES_MAX:
             error = "The answer is too large; ask for less."
+        if error:
             data = orjson.dumps({"v": PROTOCOL, "id": answer["id"], "error": error})
         async with asyncio.timeout(self._limits.request_s):
             writer.write(data + b"\n")

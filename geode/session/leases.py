@@ -47,9 +47,12 @@ class Leases:
         """How long one renewal lasts."""
         return int(self.lease_s * 1_000_000)
 
-    def hold(self, session_id: SessionId, epoch: int) -> Lease:
-        """Start keeping a lease that was just taken by the running task."""
-        until = self._clock.monotonic() + self.lease_s
+    def hold(self, session_id: SessionId, epoch: int, since: float) -> Lease:
+        """Start keeping a lease that the running task took; `since`: monotonic, before its claim.
+
+        The store counts from within the claim, so a commit that was slow leaves less than it seems.
+        """
+        until = since + self.lease_s
         lease = Lease(session_id, epoch, until, self._clock, holder=asyncio.current_task())
         self._held[session_id] = lease
         return lease

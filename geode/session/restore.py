@@ -15,6 +15,7 @@ from geode.records.receipts import EffectReceiptStore
 from geode.reply import sentences
 from geode.session.claims import Claim
 from geode.steps import Tool, ToolContext
+from geode.store.effects import Owner
 from geode.store.outbox import NewOutbox
 
 
@@ -53,6 +54,16 @@ class TurnRestorer:
         if checkpoint.batch is None:
             return RestoredTurn(claim.history, state)
         return await self._close_batch(claim, state, checkpoint.batch)
+
+    async def abandon(self, claim: Claim) -> tuple[RestoredTurn, list[tuple[str, ReceiptId]]]:
+        """A turn that cannot be restored, to be ended; what it left uncertain is to be told.
+
+        Its calls keep no results: whoever reads the history next gives them theirs.
+        """
+        owner = Owner(claim.session_id, claim.epoch)
+        left = await self._receipts.abandon_turn(owner, claim.turn_id)
+        uncertain = [(receipt.tool, receipt.id) for receipt in left]
+        return RestoredTurn(claim.history, LoopState()), uncertain
 
     async def _close_batch(self, claim: Claim, state: LoopState, batch: JsonObject) -> RestoredTurn:
         calls = _calls_of(claim, batch)

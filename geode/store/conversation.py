@@ -61,7 +61,7 @@ def message_to_body(message: Message) -> str:
 
 def body_to_message(role: str, body: str, provider: str, opaque: bytes | None) -> Message:
     """The message a row holds."""
-    blocks = tuple(_json_to_block(row) for row in orjson.loads(body)["blocks"])
+    blocks = tuple([_json_to_block(row) for row in orjson.loads(body)["blocks"]])
     known = cast("Literal['user', 'assistant', 'tool']", role)
     return Message(known, blocks, provider, opaque or b"")
 

@@ -1,7 +1,7 @@
 """How far each place was read: what a catch-up after a gap starts from.
 
 A cursor has a head, the newest message stored, and a floor, below which nothing is missing. Live
-messages move the head only: the floor follows when a catch-up has read everything between.
+messages move the head only: the floor is where the channel's last confirmed reading ended.
 """
 
 from __future__ import annotations
@@ -26,8 +26,13 @@ _ADVANCE = Statement(
 )
 
 
-def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: str) -> None:
-    """Move a place's head forward to the message, never back; a new place begins with it."""
+def advance_cursor(
+    tx: Connection, thread: Thread, order_key: str, message_id: str, *, is_begun: bool = True
+) -> None:
+    """Move a place's head forward to the message, never back.
+
+    A new place begins with it, unless it was served before without having a row (`is_begun`).
+    """
     row = {
         "platform": thread.platform,
         "workspace": thread.workspace,
@@ -35,8 +40,8 @@ def advance_cursor(tx: Connection, thread: Thread, order_key: str, message_id: s
         "thread": thread.thread,
         "order_key": order_key,
         "message_id": message_id,
-        "floor_key": order_key,
-        "floor_id": message_id,
+        "floor_key": order_key if is_begun else "",
+        "floor_id": message_id if is_begun else "",
         "at_us": 0,
     }
     _ADVANCE.run(tx, row)
@@ -58,36 +63,19 @@ def begin_cursor(tx: Connection, place: Thread, now_us: int) -> None:
     tx.execute(made.on_conflict_do_nothing())
 
 
-def read_heads(tx: Connection, platform: str) -> dict[Thread, tuple[str, str]]:
-    """Every place whose head is above its floor, with the head's order key and message id."""
-    rows = tx.execute(
-        select(cursors).where(
-            cursors.c.platform == platform, cursors.c.order_key > cursors.c.floor_key
+def raise_floor(tx: Connection, place: Thread, order_key: str, message_id: str) -> None:
+    """Nothing of a known place is missing up to this message; a floor never sinks."""
+    tx.execute(
+        update(cursors)
+        .where(
+            cursors.c.platform == place.platform,
+            cursors.c.workspace == place.workspace,
+            cursors.c.channel == place.channel,
+            cursors.c.thread == place.thread,
+            cursors.c.floor_key < order_key,
         )
+        .values(floor_key=order_key, floor_id=message_id)
     )
-    return {
-        Thread(row.platform, row.workspace, row.channel, row.thread): (
-            row.order_key,
-            row.message_id,
-        )
-        for row in rows
-    }
-
-
-def raise_floors(tx: Connection, heads: dict[Thread, tuple[str, str]]) -> None:
-    """Nothing is missing below these heads any more."""
-    for place, (order_key, message_id) in heads.items():
-        tx.execute(
-            update(cursors)
-            .where(
-                cursors.c.platform == place.platform,
-                cursors.c.workspace == place.workspace,
-                cursors.c.channel == place.channel,
-                cursors.c.thread == place.thread,
-                cursors.c.floor_key < order_key,
-            )
-            .values(floor_key=order_key, floor_id=message_id)
-        )
 
 
 def list_roots(tx: Connection, platform: str) -> tuple[CatchUpRoot, ...]:

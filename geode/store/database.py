@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -145,9 +146,14 @@ def migrate_forward(path: Path, clock: Clock) -> None:
             f"{path} has schema {revision}, newer than this GEODE knows ({SCHEMA_HEAD}); "
             f"install the newer GEODE, or put an older backup in its place."
         )
-    if revision is not None:
-        _back_up(path, clock)
-    _upgrade(path)
+    # The file may lie in a folder that others can read; what SQLite adds beside it takes its mode.
+    before = os.umask(0o077)
+    try:
+        if revision is not None:
+            _back_up(path, clock)
+        _upgrade(path)
+    finally:
+        os.umask(before)
 
 
 def _back_up(path: Path, clock: Clock) -> None:

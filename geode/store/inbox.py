@@ -189,6 +189,23 @@ def change_queued(tx: Connection, session_id: SessionId, message_id: str, text: 
     return "changed"
 
 
+def reword_queued(tx: Connection, session_id: SessionId, message_id: str, text: str) -> bool:
+    """Give a message that still waits these words; False when it has them, or waits no more."""
+    changed = tx.execute(
+        update(inbox)
+        .where(
+            inbox.c.session_id == session_id,
+            inbox.c.message_id == message_id,
+            inbox.c.kind == "message",
+            inbox.c.state == "queued",
+            inbox.c.text != text,
+        )
+        .values(text=text)
+        .returning(inbox.c.id)
+    )
+    return bool(changed.all())
+
+
 def change_edit(tx: Connection, session_id: SessionId, message_id: str, text: str | None) -> bool:
     """Replace (with None, remove) the wording of a taken message that waits to be told, if any."""
     change = {"state": "removed"} if text is None else {"text": text}

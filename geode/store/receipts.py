@@ -259,6 +259,20 @@ def has_open(tx: Connection, session_id: SessionId, turn_id: TurnId) -> bool:
     return row is not None
 
 
+def list_prepared(tx: Connection, session_id: SessionId, turn_id: TurnId) -> list[Receipt]:
+    """The turn's receipts that were never settled."""
+    rows = tx.execute(
+        select(*_COLUMNS)
+        .where(
+            receipts.c.session_id == session_id,
+            receipts.c.turn_id == turn_id,
+            receipts.c.state == ReceiptState.PREPARED.value,
+        )
+        .order_by(receipts.c.prepared_at_us, receipts.c.id)
+    )
+    return [_receipt(row) for row in rows]
+
+
 def _receipt(row: Any) -> Receipt:
     return Receipt(
         id=ReceiptId(row.id),

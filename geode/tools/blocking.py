@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +15,11 @@ import geode
 
 Outcome = TypeVar("Outcome")
 
+THREADS_MAX = 32
+"""More than the calls that one turn runs at once, so that no turn holds up another."""
+
+# Not the loop's own threads: they resolve names, so calls that fill them would stop every send.
+_THREADS = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="tool")
 _ROOT = str(Path(geode.__file__).resolve().parents[1])
 _START = """
 import runpy, sys
@@ -27,7 +33,7 @@ async def run_to_end(work: Callable[[], Outcome]) -> Outcome:
 
     A thread cannot be stopped, so whoever holds a lock over the work must not let go before.
     """
-    task = asyncio.get_running_loop().run_in_executor(None, work)
+    task = asyncio.get_running_loop().run_in_executor(_THREADS, work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

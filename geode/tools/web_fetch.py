@@ -55,11 +55,12 @@ def build(witness: UrlWitness, grant: FetchGrant, *, fetch_page: Fetch = fetch) 
     async def web_fetch(context: ToolContext, arguments: JsonObject) -> Ending:
         try:
             url = parse_url(schema.text_of(arguments, "url"))
-            await _check_named(witness, grant, context, url)
-            page = await fetch_page(url.text, rules=_rules(grant))
+            is_named = await _check_named(witness, grant, context, url)
+            page = await fetch_page(url.text, rules=_rules(grant, is_named=is_named))
         except ToolError as exc:
             return NotApplied(str(exc))
-        return Done(await render_page(page), names_urls=True)
+        # A page at an address the model made up may only repeat what stands in that address.
+        return Done(await render_page(page), names_urls=is_named)
 
     return Tool(
         name="web_fetch",
@@ -74,27 +75,34 @@ def build(witness: UrlWitness, grant: FetchGrant, *, fetch_page: Fetch = fetch) 
 
 async def _check_named(
     witness: UrlWitness, grant: FetchGrant, context: ToolContext, url: WebUrl
-) -> None:
-    """Raise unless the grant covers the URL."""
+) -> bool:
+    """Whether somebody named the URL; raises unless the grant covers it."""
+    if grant.policy == "seen" and await _is_named(witness, context, url):
+        return True
     if grant.policy == "any" or grant.lists(url.host):
-        return
+        return False
     if grant.policy == "listed":
         raise FetchRefusedError(f"{url.host} is not one of the domains the operator listed.")
-    # Whoever named the http address also named its encrypted form.
-    spellings = [url.text]
-    if url.scheme == "https" and url.port == 443:
-        spellings.append(f"http{url.text.removeprefix('https')}")
-    for spelling in spellings:
-        if await witness.is_named(context, spelling):
-            return
     raise FetchRefusedError(
         f"{url.text} was not named by a person or by an earlier result in this session, so it is "
         "not fetched. Ask for the exact address."
     )
 
 
-def _rules(grant: FetchGrant) -> FetchRules:
-    if grant.policy != "listed":
+async def _is_named(witness: UrlWitness, context: ToolContext, url: WebUrl) -> bool:
+    # Whoever named the http address also named its encrypted form.
+    spellings = [url.text]
+    if url.scheme == "https" and url.port == 443:
+        spellings.append(f"http{url.text.removeprefix('https')}")
+    for spelling in spellings:
+        if await witness.is_named(context, spelling):
+            return True
+    return False
+
+
+def _rules(grant: FetchGrant, *, is_named: bool) -> FetchRules:
+    """What only the list allows stays within the list, redirects included."""
+    if grant.policy == "any" or is_named:
         return FetchRules()
 
     def refuse(hop: WebUrl) -> str | None:

@@ -14,7 +14,8 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 6
 BOUNDARIES = {
-    "channel event": 3,
+    "channel event": 4,
+    "turn": 1,
     "turn or delivery": 1,
     "delivery": 4,
     "tool run": 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from geode.errors import StorageFullError
-from geode.messages import Inbound, InboundMessage
+from geode.messages import Inbound, InboundMessage, Thread
 from geode.ports import Accepted
 
 
@@ -16,6 +16,8 @@ class MemoryIntake:
         self.stored: list[InboundMessage] = []
         self.asked: list[Inbound] = []
         self.catch_ups: list[str] = []
+        self.confirmed: list[tuple[Thread, str]] = []
+        self.stored_at_confirm: list[int] = []
         self.refusals = 0
         self.open = asyncio.Event()
         self.open.set()
@@ -34,6 +36,11 @@ class MemoryIntake:
         assert isinstance(event, InboundMessage)
         self.stored.append(event)
         return Accepted("stored")
+
+    async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
+        """Note how far a place was handed over, and how much of it was stored by then."""
+        self.confirmed.append((place, message_id))
+        self.stored_at_confirm.append(len(self.stored))
 
     def mark_catch_up_due(self, channel: str) -> None:
         """Note that a catch-up was asked for."""

@@ -38,12 +38,13 @@ SCOPES: dict[str, set[str]] = {
     "chat.postMessage": {"chat:write"},
     "chat.update": {"chat:write"},
     "conversations.history": _READS,
+    "conversations.list": {"im:read"},
     "conversations.replies": _READS,
     "include_all_metadata": {"metadata.message:read"},
     "reactions_add": {"reactions:write"},
     "reactions_remove": {"reactions:write"},
 }
-"""What Slack asks for each method, and for the metadata by which a sent message is found."""
+"""What Slack asks for each method as it is called here; metadata is how sent messages are found."""
 
 
 def _load(tmp_path: Path, path: Path = EXAMPLE) -> Loaded:

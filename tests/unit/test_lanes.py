@@ -190,9 +190,10 @@ async def test_leases_are_renewed_while_a_turn_runs(room: SpineRoom) -> None:
     session_id = await room.session_id()
     leases = Leases(room.store, room.clock, "one", LEASE_S)
     terms = room.terms("one", lease_s=LEASE_S)
+    since = room.clock.monotonic()
     claim = await room.store.write("claim", lambda tx: claim_session(tx, session_id, terms))
     assert isinstance(claim, Claim)
-    lease = leases.hold(session_id, claim.epoch)
+    lease = leases.hold(session_id, claim.epoch, since)
     first_until = lease.until
 
     keeping = asyncio.create_task(leases.keep())
@@ -212,12 +213,13 @@ async def test_lost_lease_stops_the_turn_that_held_it(room: SpineRoom) -> None:
     await room.say("hi")
     session_id = await room.session_id()
     leases = Leases(room.store, room.clock, "one", LEASE_S)
+    since = room.clock.monotonic()
     claim = await room.claim(session_id, "one")
     assert isinstance(claim, Claim)
     ended: list[str] = []
 
     async def turn() -> None:
-        lease = leases.hold(session_id, claim.epoch)
+        lease = leases.hold(session_id, claim.epoch, since)
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -225,12 +227,13 @@ async def test_lost_lease_stops_the_turn_that_held_it(room: SpineRoom) -> None:
             raise
 
     working = asyncio.create_task(turn())
+    await asyncio.sleep(0)
+    # The lease is lost before it is renewed: a renewal in between would take it back.
+    await room.store.write("leases.expire", sessions.expire_leases)
+    assert isinstance(await room.claim(session_id, "two"), Claim)
+    assert not working.done()
     keeping = asyncio.create_task(leases.keep())
     try:
-        await asyncio.sleep(0)
-        await room.store.write("leases.expire", sessions.expire_leases)
-        await asyncio.sleep(0.001)
-        assert isinstance(await room.claim(session_id, "two"), Claim)
         await asyncio.wait((working,), timeout=5)
         assert ended == ["stopped"]
     finally:

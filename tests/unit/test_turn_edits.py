@@ -91,3 +91,47 @@ async def test_edit_of_an_answered_message_is_told_with_the_next_turn(room: Spin
     request = worker.model.steps[1].messages[-1].text
     assert "<edited" in request
     assert "three eggs" in request
+
+
+def read_back(message: InboundMessage, text: str, *, is_edited: bool = True) -> InboundMessage:
+    """The message as a history shows it later."""
+    return replace(message, text=text, is_catch_up=True, is_edited=is_edited)
+
+
+async def test_edit_in_an_outage_changes_a_message_that_still_waits(room: SpineRoom) -> None:
+    message = await room.say("draft")
+
+    first = await room.door.accept(read_back(message, "final"))
+    again = await room.door.accept(read_back(message, "final"))
+
+    assert (first.outcome, again.outcome) == ("changed", "duplicate")
+    assert await room.rows(inbox.c.text, inbox.c.state) == [("final", "queued")]
+
+
+async def test_message_read_back_before_its_live_edit_does_not_undo_it(room: SpineRoom) -> None:
+    message = await room.say("draft")
+    await room.door.accept(edited(message, "final"))
+
+    accepted = await room.door.accept(read_back(message, "draft", is_edited=False))
+
+    assert accepted == Accepted("duplicate")
+    assert await room.rows(inbox.c.text) == ["final"]
+
+
+async def test_edit_in_an_outage_leaves_what_a_turn_has_taken(room: SpineRoom) -> None:
+    message = await room.say("draft")
+    await room.claim(await room.session_id())
+
+    accepted = await room.door.accept(read_back(message, "final"))
+
+    assert accepted == Accepted("duplicate")
+    assert await room.rows(inbox.c.text, inbox.c.kind) == [("draft", "message")]
+
+
+async def test_deleted_message_does_not_come_back_with_a_catch_up(room: SpineRoom) -> None:
+    message = await room.say("secret")
+    await room.door.accept(deleted(message))
+
+    await room.door.accept(read_back(message, "secret, really"))
+
+    assert await room.rows(inbox.c.text, inbox.c.state) == [("secret", "removed")]

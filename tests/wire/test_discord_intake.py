@@ -193,6 +193,10 @@ async def test_catch_up_reads_channel_threads_posts_and_direct_messages() -> Non
         }
         assert all(m.is_catch_up for m in missed.values())
         assert missed["missed in a new thread"].thread.thread == fresh.id
+        confirmed = {place.thread or place.channel for place, _ in world.intake.confirmed}
+        assert confirmed == {GENERAL, old.id, direct.room}
+        last = {place.channel: message for place, message in world.intake.confirmed}
+        assert last[direct.room] == missed[f"missed in {direct.room}"].message_id
 
 
 async def test_catch_up_of_a_category_reads_its_channels() -> None:

@@ -62,11 +62,11 @@ async def test_catch_up_reads_roots_and_threads_since_the_cursor_once() -> None:
         )
         await world.channel.catch_up(plan, missed)
 
-        assert missed.texts == ["missed root", "missed reply to it", "missed reply to the old one"]
+        assert missed.texts == ["missed reply to the old one", "missed root", "missed reply to it"]
         assert all(message.is_catch_up for message in missed.stored)
         live = {message.dedupe_key for message in world.intake.stored}
         assert {message.dedupe_key for message in missed.stored} <= live
-        assert missed.stored[1].thread == place(root.ts).thread
+        assert missed.stored[2].thread == place(root.ts).thread
 
 
 async def test_catch_up_of_a_direct_message_keeps_it_one_thread() -> None:

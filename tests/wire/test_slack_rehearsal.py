@@ -22,6 +22,7 @@ def sections(count: int, characters: int) -> list[dict[str, object]]:
 
 
 REFUSALS = {
+    "unknown kind of place": ("conversations.list", {"types": "dm"}, "invalid_types"),
     "unknown method": ("chat.shout", {"channel": "C0GENERAL"}, "unknown_method"),
     "missing field": ("chat.update", {"channel": "C0GENERAL", "text": "x"}, "invalid_arguments"),
     "unknown channel": ("chat.postMessage", {"channel": "C9", "text": "x"}, "channel_not_found"),

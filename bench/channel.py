@@ -92,7 +92,9 @@ class BenchChannel:
             if answer is not None and not answer.done():
                 answer.set_result(part.plain)
 
-    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+    async def find_sent(
+        self, place: Place, key: str, since_us: int, part: Part | None = None
+    ) -> str | None:
         """Nothing is ever of unknown outcome."""
         return None
 

@@ -114,6 +114,8 @@ class InboundMessage:
     """UTC microseconds by the platform's clock."""
     is_catch_up: bool = False
     """Read back from the platform's history, not delivered live."""
+    category: str = ""
+    """The group of channels above the place, where the platform has such; a binding may name it."""
     is_edited: bool = False
     """The platform says that these are not its first words."""
 

@@ -188,9 +188,13 @@ class Channel(Protocol):
         """Replace a message of ours; repeating it is harmless. Raises as `send` does."""
         ...
 
-    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
-        """The id of the message that carries `key`, or None when it is certainly not there.
+    async def find_sent(
+        self, place: Place, key: str, since_us: int, part: Part | None = None
+    ) -> str | None:
+        """The id of the message that carries `key`, or None when it may be sent without harm.
 
+        None means that it is certainly not there, or that a repeated `send` under the same key
+        makes no second copy. `part` is what was sent, for a platform that shows no key.
         Raises `ChannelDownError` or `SendRateLimitedError` when the platform cannot be asked now,
         and `SendUnfindableError` when it can never be asked: the part is then sent once more and
         recorded as possibly doubled.

@@ -45,7 +45,7 @@ _DISCORD = IdGrammar(
     person=re.compile(r"[0-9]{1,20}"),
     where=re.compile(r"(?:[0-9]{1,20}|dm)/(?:dm|[0-9]{1,20}(?:/[0-9]{1,20})?)"),
     person_example="a user id such as 80351110224678912 (developer mode, Copy User ID)",
-    where_example='"SERVER_ID/CHANNEL_ID", "SERVER_ID/CHANNEL_ID/THREAD_ID" or "SERVER_ID/dm"',
+    where_example='"SERVER_ID/CHANNEL_ID", "SERVER_ID/CHANNEL_ID/THREAD_ID" or "dm/dm"',
 )
 _TELEGRAM = IdGrammar(
     person=re.compile(r"-?[0-9]+"),

@@ -1,4 +1,4 @@
-"""Runs a stand-in as a process: `python -m channels.rehearsal slack --port 0`."""
+"""Runs a stand-in as a process: `python -m channels.rehearsal slack` (or `discord`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import orjson
 
+from channels.rehearsal.discord import RehearsalDiscord
 from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.telegram import RehearsalTelegram
 from geode.messages import JsonObject
@@ -19,37 +22,55 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m channels.rehearsal", description=__doc__)
     platforms = parser.add_subparsers(dest="platform", required=True)
     slack = platforms.add_parser("slack", help="a strict local Slack")
-    slack.add_argument("--port", type=int, default=0, help="0 takes a free port")
     slack.add_argument("--ack-deadline-s", type=float, default=3.0)
     slack.add_argument("--team", default="T0REHEARSAL")
-    slack.add_argument("--until-stdin-closes", action="store_true")
+    discord = platforms.add_parser("discord", help="a strict local Discord behind a proxy")
     telegram = platforms.add_parser("telegram", help="a strict local Telegram")
-    telegram.add_argument("--port", type=int, default=0, help="0 takes a free port")
-    telegram.add_argument("--until-stdin-closes", action="store_true")
+    for platform in (slack, telegram, discord):
+        platform.add_argument("--port", type=int, default=0, help="0 takes a free port")
+        platform.add_argument("--until-stdin-closes", action="store_true")
     return parser.parse_args(arguments)
 
 
-async def run_stand_in(options: argparse.Namespace) -> None:
-    """Serve until SIGTERM, SIGINT or, when asked, the end of standard input."""
+async def run_slack(options: argparse.Namespace) -> None:
+    """Serve a Slack until it is told to end."""
+    slack = RehearsalSlack(
+        port=options.port, ack_deadline_s=options.ack_deadline_s, team_id=options.team
+    )
+    async with slack:
+        await _serve(options, _slack_facts(slack))
+
+
+async def run_discord(options: argparse.Namespace) -> None:
+    """Serve a Discord until it is told to end; `--port` is the proxy's."""
+    async with RehearsalDiscord(proxy_port=options.port) as discord:
+        await _serve(options, _discord_facts(discord))
+
+
+async def run_telegram(options: argparse.Namespace) -> None:
+    """Serve a Telegram until it is told to end."""
+    async with RehearsalTelegram(port=options.port) as telegram:
+        await _serve(options, _telegram_facts(telegram))
+
+
+PLATFORMS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, None]]] = {
+    "slack": run_slack,
+    "discord": run_discord,
+    "telegram": run_telegram,
+}
+
+
+async def _serve(options: argparse.Namespace, facts: JsonObject) -> None:
+    """Say the facts in one line, then wait for SIGTERM, SIGINT or, when asked, end of input."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    stand_in = _build(options)
-    async with stand_in:
-        sys.stdout.write(_ready_line(stand_in))
-        sys.stdout.flush()
-        if options.until_stdin_closes:
-            await _watch_stdin(stopped)
-        await stopped.wait()
-
-
-def _build(options: argparse.Namespace) -> RehearsalSlack | RehearsalTelegram:
-    if options.platform == "telegram":
-        return RehearsalTelegram(port=options.port)
-    return RehearsalSlack(
-        port=options.port, ack_deadline_s=options.ack_deadline_s, team_id=options.team
-    )
+    sys.stdout.write(orjson.dumps(facts).decode() + "\n")
+    sys.stdout.flush()
+    if options.until_stdin_closes:
+        await _watch_stdin(stopped)
+    await stopped.wait()
 
 
 async def _watch_stdin(stopped: asyncio.Event) -> None:
@@ -63,20 +84,12 @@ async def _watch_stdin(stopped: asyncio.Event) -> None:
     await asyncio.get_running_loop().connect_read_pipe(EndOfInput, sys.stdin)
 
 
-def _ready_line(stand_in: RehearsalSlack | RehearsalTelegram) -> str:
-    is_slack = isinstance(stand_in, RehearsalSlack)
-    ready = _slack_facts(stand_in) if is_slack else _telegram_facts(stand_in)
-    shared: JsonObject = {
-        "api_url": stand_in.base_url,
-        "control_url": stand_in.control_url,
-        "bot_token": stand_in.bot_token,
-    }
-    return orjson.dumps(shared | ready).decode() + "\n"
-
-
 def _slack_facts(slack: RehearsalSlack) -> JsonObject:
     workspace = slack.workspace
     return {
+        "api_url": slack.base_url,
+        "control_url": slack.control_url,
+        "bot_token": slack.bot_token,
         "app_token": slack.app_token,
         "team": workspace.team_id,
         "bot_user": workspace.bot_user,
@@ -88,6 +101,9 @@ def _slack_facts(slack: RehearsalSlack) -> JsonObject:
 def _telegram_facts(telegram: RehearsalTelegram) -> JsonObject:
     town = telegram.town
     return {
+        "api_url": telegram.base_url,
+        "control_url": telegram.control_url,
+        "bot_token": telegram.bot_token,
         "bot_id": town.bot.id,
         "bot_name": town.bot.username,
         "chats": {chat.title: chat.id for chat in town.chats.values()},
@@ -95,5 +111,20 @@ def _telegram_facts(telegram: RehearsalTelegram) -> JsonObject:
     }
 
 
+def _discord_facts(discord: RehearsalDiscord) -> JsonObject:
+    people = discord.world.people.values()
+    return {
+        "proxy": discord.proxy_url,
+        "ca": str(discord.ca_path),
+        "control_url": discord.control_url,
+        "token": discord.bot_token,
+        "guild": discord.guild,
+        "bot": discord.bot,
+        "channels": dict(discord.channel_names()),
+        "people": {p.name: p.id for p in people if not p.is_bot},
+    }
+
+
 if __name__ == "__main__":
-    asyncio.run(run_stand_in(parse_arguments(sys.argv[1:])))
+    chosen = parse_arguments(sys.argv[1:])
+    asyncio.run(PLATFORMS[chosen.platform](chosen))

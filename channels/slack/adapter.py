@@ -191,7 +191,9 @@ class SlackChannel:
         }
         return shared | content
 
-    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+    async def find_sent(
+        self, place: Place, key: str, since_us: int, part: Part | None = None
+    ) -> str | None:
         """The time stamp of the message that carries `key`, or None when it is not there."""
         return await self._history.find_key(place, key, since_us)
 

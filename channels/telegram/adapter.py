@@ -161,7 +161,9 @@ class TelegramChannel:
             if not error.is_unmodified:
                 raise
 
-    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+    async def find_sent(
+        self, place: Place, key: str, since_us: int, part: Part | None = None
+    ) -> str | None:
         """Telegram lets a bot look for nothing: raises `SendUnfindableError`."""
         raise SendUnfindableError("Telegram lets a bot read no history.")
 

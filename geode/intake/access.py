@@ -8,8 +8,10 @@ from typing import Final
 
 from geode.messages import ButtonPress, Inbound, InboundMessage, Person, Thread
 from geode.settings import Binding
+from geode.settings_ids import DIRECT_MESSAGES
 
 _SEAL: Final = object()
+_CATEGORY, _CHANNEL, _THREAD = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,9 @@ def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Ad
     sender = _sender_of(event)
     if sender.is_bot:
         return Ignored("access.bot")
-    binding = find_binding(bindings, event.thread, is_direct=_is_direct(event))
+    binding = find_binding(
+        bindings, event.thread, is_direct=_is_direct(event), category=_category_of(event)
+    )
     if binding is None:
         return Ignored("access.unbound")
     if not may_talk(binding, sender):
@@ -57,15 +61,16 @@ def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Ad
     return Admitted(event, binding, _SEAL)
 
 
-def find_binding(bindings: Iterable[Binding], thread: Thread, *, is_direct: bool) -> Binding | None:
-    """The binding nearest to the place: its thread before its channel."""
+def find_binding(
+    bindings: Iterable[Binding], thread: Thread, *, is_direct: bool, category: str = ""
+) -> Binding | None:
+    """The binding nearest to the place: its thread before its channel before its category."""
     best: Binding | None = None
+    best_nearness = 0
     for binding in bindings:
-        if not _covers(binding, thread, is_direct=is_direct):
-            continue
-        if binding.place.thread:
-            return binding
-        best = best or binding
+        nearness = _nearness(binding, thread, is_direct=is_direct, category=category)
+        if nearness > best_nearness:
+            best, best_nearness = binding, nearness
     return best
 
 
@@ -76,13 +81,21 @@ def may_talk(binding: Binding, person: Person) -> bool:
     return person.id in binding.people or person.id in binding.operators
 
 
-def _covers(binding: Binding, thread: Thread, *, is_direct: bool) -> bool:
+def _nearness(binding: Binding, thread: Thread, *, is_direct: bool, category: str) -> int:
+    """How closely a binding names the place; zero when it does not."""
     place = binding.place
-    if binding.channel != thread.platform or place.workspace != thread.workspace:
-        return False
+    if binding.channel != thread.platform:
+        return 0
+    if place.is_direct and is_direct and thread.workspace == DIRECT_MESSAGES:
+        # On this platform a direct message belongs to no workspace, whichever one is written.
+        return _CHANNEL
+    if place.workspace != thread.workspace:
+        return 0
     if place.is_direct:
-        return is_direct
-    return place.channel == thread.channel and place.thread in ("", thread.thread)
+        return _CHANNEL if is_direct else 0
+    if place.channel == thread.channel and place.thread in ("", thread.thread):
+        return _THREAD if place.thread else _CHANNEL
+    return _CATEGORY if category and not place.thread and place.channel == category else 0
 
 
 def _concerns_agent(event: Inbound, binding: Binding, facts: ThreadFacts) -> bool:
@@ -95,6 +108,10 @@ def _concerns_agent(event: Inbound, binding: Binding, facts: ThreadFacts) -> boo
 
 def _sender_of(event: Inbound) -> Person:
     return event.presser if isinstance(event, ButtonPress) else event.sender
+
+
+def _category_of(event: Inbound) -> str:
+    return event.category if isinstance(event, InboundMessage) else ""
 
 
 def _is_direct(event: Inbound) -> bool:

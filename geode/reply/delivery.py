@@ -287,11 +287,12 @@ class Delivery:
         self, channel: Channel, row: OutboxRow, part: PartRow
     ) -> Sent | Wait | Unfindable | None:
         key = f"{row.id}:{part.number}"
-        found = await find_part(channel, row.place, key, row.created_at_us)
+        since_us = row.created_at_us
+        found = await find_part(channel, row.place, part.part, key=key, since_us=since_us)
         if found is not None and not isinstance(found, Unfindable):
             return found
         await self._parts.clock.sleep(self._parts.second_look_s)
-        return await find_part(channel, row.place, key, row.created_at_us)
+        return await find_part(channel, row.place, part.part, key=key, since_us=since_us)
 
     async def _clear_marks(self, claimed: ClaimedRow) -> None:
         for message_id in claimed.marked:

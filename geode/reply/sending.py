@@ -123,12 +123,12 @@ def _outcome_of(error: ChannelError | TimeoutError) -> Outcome:
 
 
 async def find_part(
-    channel: Channel, place: Place, key: str, since_us: int
+    channel: Channel, place: Place, part: Part, *, key: str, since_us: int
 ) -> Sent | Wait | Unfindable | None:
-    """Look for a part whose outcome is unknown; None when it is certainly not there."""
+    """Look for a part whose outcome is unknown; None when it may be sent without harm."""
     try:
         async with asyncio.timeout(SEND_TIMEOUT_S):
-            found = await channel.find_sent(place, key, since_us)
+            found = await channel.find_sent(place, key, since_us, part)
     except SendUnfindableError:
         return Unfindable()
     except SendRateLimitedError as error:

@@ -209,7 +209,7 @@ def _final(slack: RehearsalSlack, thread_ts: str) -> list[str]:
         pytest.param("[limits\n", ["line 1"], id="not TOML"),
         pytest.param('[state]\nurl = "postgresql://db"\n', ["Postgres is"], id="postgres"),
         pytest.param("[channels.slak]\n", ["slak", "slack"], id="misspelt channel"),
-        pytest.param("[channels.discord]\n", ["is not built yet"], id="planned channel"),
+        pytest.param("[channels.web]\n", ["is not built yet"], id="planned channel"),
         pytest.param(
             '[channels.slack]\n[[bindings]]\nchannel="slack"\nwhere="T1/C1"\noperators=["@ana"]\n',
             ["@ana"],

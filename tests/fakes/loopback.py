@@ -123,7 +123,9 @@ class LoopbackChannel:
         if fault == "dropped":
             raise SendUnknownError("cut after it arrived")
 
-    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+    async def find_sent(
+        self, place: Place, key: str, since_us: int, part: Part | None = None
+    ) -> str | None:
         await asyncio.sleep(0)
         if not self._platform.is_searchable:
             raise SendUnfindableError("nobody may look")

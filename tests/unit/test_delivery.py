@@ -11,7 +11,7 @@ from fakes.scripted_model import say
 from fakes.spine_room import LEASE_S, THREAD, RoomClock, SpineRoom, open_room, place_thread
 
 from geode.errors import ChannelDownError
-from geode.messages import Place, SessionId, Thread
+from geode.messages import Part, Place, SessionId, Thread
 from geode.reply import sentences
 from geode.store.outbox import NewOutbox, add_outbox
 from geode.store.tables import outbox, outbox_parts
@@ -169,14 +169,16 @@ class CountingChannel(LoopbackChannel):
         self.sends.append(part.payload)
         return await super().send(place, part, key)
 
-    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+    async def find_sent(
+        self, place: Place, key: str, since_us: int, part: Part | None = None
+    ) -> str | None:
         self.looks.append(self._clock.monotonic())
         if self.look_error is not None:
             raise self.look_error
         if self.blind_looks:
             self.blind_looks -= 1
             return None
-        return await super().find_sent(place, key, since_us)
+        return await super().find_sent(place, key, since_us, part)
 
 
 async def test_formatting_refusal_is_sent_once_more_as_plain_text(room: SpineRoom) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from fakes.source_tree import ROOT, list_sources
 from fakes.tool_room import NotesInMemory, SaidUrls
 
+from channels.discord.settings import DiscordSettings
 from channels.slack.parse import BotIdentity, Dropped, parse_payload
 from channels.slack.settings import SlackSettings
 from geode.llm.routes import open_route
@@ -21,6 +22,7 @@ from geode.tools.catalogue import build_catalogue
 from geode.tools.web_fetch import FetchGrant
 from geode.tools.workspace import Workspaces
 
+MODELS = {"discord": DiscordSettings, "slack": SlackSettings}
 EXAMPLE = ROOT / "deploy" / "example-geode.toml"
 MANIFEST = ROOT / "deploy" / "slack-manifest.json"
 
@@ -47,7 +49,7 @@ SCOPES: dict[str, set[str]] = {
 
 def _load(tmp_path: Path, path: Path = EXAMPLE) -> Loaded:
     environ = {"HOME": str(tmp_path)}
-    return load_settings(path, channel_models={"slack": SlackSettings}, environ=environ)
+    return load_settings(path, channel_models=MODELS, environ=environ)
 
 
 def _manifest() -> dict[str, Any]:

@@ -142,3 +142,43 @@ def test_nobody_but_admit_can_make_an_admitted_event() -> None:
 
 def _fields(message: InboundMessage) -> dict[str, object]:
     return {name: getattr(message, name) for name in InboundMessage.__dataclass_fields__}
+
+
+SERVER = {"channel": "discord", "operators": ["999"]}
+NEAREST = {
+    "thread": (["1/3", "1/5", "1/5/6"], "1/5/6"),
+    "channel": (["1/3", "1/5", "1/5/7"], "1/5"),
+    "category": (["1/3", "1/4", "1/5/7"], "1/3"),
+    "another server's category": (["2/3"], None),
+    "category with a thread": (["1/3/6"], None),
+}
+
+
+@pytest.mark.parametrize(("written", "nearest"), NEAREST.values(), ids=NEAREST.keys())
+def test_nearest_of_thread_channel_and_category_decides_dc_06(
+    written: list[str], nearest: str | None
+) -> None:
+    bindings = [binding(**SERVER, where=where, people=["7"]) for where in written]
+    event = said("7", thread=Thread("discord", "1", "5", "6"), category="3")
+
+    verdict = admit(event, bindings, NEW)
+
+    assert (verdict.binding.where if isinstance(verdict, Admitted) else None) == nearest
+
+
+def test_denied_channel_below_an_allowed_category_stays_denied_dc_06() -> None:
+    bindings = [
+        binding(**SERVER, where="1/3", people=["7"]),
+        binding(**SERVER, where="1/5", people=[]),
+    ]
+    event = said("7", thread=Thread("discord", "1", "5", "6"), category="3")
+
+    assert admit(event, bindings, NEW) == Ignored("access.stranger")
+
+
+@pytest.mark.parametrize("where", ["dm/dm", "1/dm"])
+def test_direct_message_that_belongs_to_no_server_is_served(where: str) -> None:
+    event = said("7", thread=Thread("discord", "dm", "8", ""), is_direct=True)
+
+    assert isinstance(admit(event, [binding(**SERVER, where=where, people=["7"])], NEW), Admitted)
+    assert isinstance(admit(event, [binding(**SERVER, where=where, people=["6"])], NEW), Ignored)

@@ -58,10 +58,12 @@ class OddChannel(LoopbackChannel):
             raise self.send_errors.pop(0)
         return await super().send(place, part, key)
 
-    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+    async def find_sent(
+        self, place: Place, key: str, since_us: int, part: Part | None = None
+    ) -> str | None:
         if self.find_errors:
             raise self.find_errors.pop(0)
-        return await super().find_sent(place, key, since_us)
+        return await super().find_sent(place, key, since_us, part)
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
         if self.react_error is not None:

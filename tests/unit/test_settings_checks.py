@@ -85,7 +85,7 @@ UNBUILT = {
     "mcp": ("[mcp.servers.db]\ncommand = ['x']", "[mcp]"),
     "hooks": ("[hooks]\n", "[hooks]"),
     "jobs": ("[[jobs]]\nname = 'x'", "[jobs]"),
-    "discord": ("[channels.discord]\ntoken = 'env:X'", "[channels.discord]"),
+    "web": ("[channels.web]\nlisten = '127.0.0.1:1'", "[channels.web]"),
     "openai": ("[providers.openai]\n", "[providers.openai]"),
     "search": ("[web]\nsearch = { engine = 'searxng' }", "web.search"),
     "retention": ("[retention]\ntimeline_days = 9", "[retention]"),

@@ -1,0 +1,1 @@
+"""The Discord channel; nothing outside this package knows Discord."""

@@ -1,0 +1,270 @@
+"""Discord as a channel: the gateway into the intake, REST out, nothing kept that matters."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from channels.discord.catchup import CatchUp
+from channels.discord.connection import (
+    INTENT_OFF,
+    Connection,
+    ConnectionTimes,
+    Health,
+    NeedsOperatorError,
+)
+from channels.discord.failures import UNKNOWN_CHANNEL, PlatformRefusedError
+from channels.discord.gateway import GatewayClient
+from channels.discord.history import DiscordHistory
+from channels.discord.intake import EventIntake
+from channels.discord.parse import BotIdentity
+from channels.discord.places import PLATFORM, channel_of
+from channels.discord.recent import RecentMessages
+from channels.discord.render import message_fields, render_parts
+from channels.discord.rest import DiscordRest
+from channels.discord.settings import DiscordSettings
+from channels.discord.spots import Spots
+from channels.discord.threads import Threads
+from channels.fields import text_of
+from geode.errors import ChannelDownError
+from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
+from geode.ports import CatchUpPlan, ChannelContext, ChannelStatus, Intake
+
+log = logging.getLogger(__name__)
+
+STOP_S = 10.0
+NONCE_CHARS_MAX = 25
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordTimes:
+    """How long Discord is given for what, in seconds."""
+
+    call_s: float = 15.0
+    """One REST call; below delivery's own time-out, so that the outcome has a name."""
+    nonce_s: float = 120.0
+    """For so long after its row was made a send is repeated under its nonce without a look."""
+    connection: ConnectionTimes = field(default_factory=ConnectionTimes)
+
+
+class DiscordChannel:
+    """The `Channel` of Discord."""
+
+    def __init__(
+        self, settings: DiscordSettings, context: ChannelContext, times: DiscordTimes
+    ) -> None:
+        self._settings = settings
+        self._context = context
+        self._times = times
+        self._rest = DiscordRest(times.call_s)
+        self._spots = Spots(self._rest)
+        self._recent = RecentMessages()
+        self._threads = Threads(self._rest, self._spots, self._recent, context.redactor)
+        self._history = DiscordHistory(self._rest)
+        self._client: GatewayClient | None = None
+        self._is_blind = False
+        """Messages arrive without their text."""
+        self._status = ChannelStatus("starting", since_us=context.clock.now_us())
+        self._stopping = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._ended.set()
+
+    @property
+    def name(self) -> str:
+        """The platform's name as bindings write it."""
+        return PLATFORM
+
+    def status(self) -> ChannelStatus:
+        """The present health."""
+        return self._status
+
+    def _report(self, state: Health | Literal["stopped"], reason: str = "") -> None:
+        if state == "up" and self._is_blind:
+            state, reason = "degraded", INTENT_OFF
+        if (state, reason) != (self._status.state, self._status.reason):
+            log.info("discord_status state=%s reason=%s", state, reason)
+            now_us = self._context.clock.now_us()
+            self._status = ChannelStatus(state, reason, now_us)
+
+    async def start(self, intake: Intake) -> None:
+        """Connect and receive until cancelled or stopped; outages are waited out.
+
+        When Discord refuses the token or an intent it stays there, degraded and silent, until it
+        is stopped: trying again would be refused again and counts against the bot.
+        """
+        token = self._context.secrets.get("token", "")
+        self._ended.clear()
+        try:
+            if token:
+                await self._run(token, intake)
+            else:
+                self._report("degraded", f"{self._token_name} is missing; restart with it.")
+                await self._stopping.wait()
+        except NeedsOperatorError as error:
+            said = str(error)
+            self._report("degraded", said if said == INTENT_OFF else self._check_token(said))
+            await self._stopping.wait()
+        finally:
+            self._report("stopped")
+            self._ended.set()
+
+    @property
+    def _token_name(self) -> str:
+        return f"channels.discord.token ({self._settings.token})"
+
+    def _check_token(self, said: str) -> str:
+        return f"{said}: check {self._token_name} and restart."
+
+    async def _run(self, token: str, intake: Intake) -> None:
+        """Receive until stopped; raises `NeedsOperatorError`."""
+        events = EventIntake(
+            intake,
+            self._spots,
+            self._recent,
+            identify=self._identify,
+            on_no_text=self._note_blind,
+        )
+        handing = asyncio.create_task(events.run())
+        receiving = asyncio.create_task(self._connect(token, intake, events))
+        stopping = asyncio.create_task(self._stopping.wait())
+        running = {handing, receiving, stopping}
+        try:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                await task
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(handing, receiving, stopping, return_exceptions=True)
+
+    async def _connect(self, token: str, intake: Intake, events: EventIntake) -> None:
+        def take(name: str, data: JsonObject) -> None:
+            if name in ("READY", "RESUMED"):
+                connection.note_standing()
+                self._report("up")
+            if name == "READY":
+                # A new session: nobody replays what was said since the last one.
+                intake.mark_catch_up_due(PLATFORM)
+            events.offer(name, data)
+
+        def open_client() -> GatewayClient:
+            return GatewayClient(take, connection.note_lost, self._settings.proxy)
+
+        connection = Connection(
+            open_client,
+            clock=self._context.clock,
+            times=self._times.connection,
+            report=self._report,
+            use=self._use,
+        )
+        await connection.run(token)
+
+    def _use(self, client: GatewayClient | None) -> None:
+        self._client = client
+        self._rest.use(client)
+        self._spots.use(client)
+        if client is not None:
+            self._is_blind = not client.has_content_intent()
+
+    def _note_blind(self) -> None:
+        if self._client is not None and not self._client.has_content_intent():
+            self._is_blind = True
+            self._report("degraded", INTENT_OFF)
+
+    def _identify(self, guild: str) -> BotIdentity:
+        """Who we are there; raises `ChannelDownError` before Discord has said it."""
+        user = self._client.user if self._client else None
+        if self._client is None or user is None:
+            raise ChannelDownError("Discord has not said yet who the bot is.")
+        role = self._client.own_role(guild)
+        return BotIdentity(str(user.id), user.display_name, (role,) if role else ())
+
+    async def stop(self) -> None:
+        """Close every connection; safe to call twice, and before `start`."""
+        self._stopping.set()
+        async with asyncio.timeout(STOP_S):
+            await self._ended.wait()
+
+    def plan(self, body: OutboundBody) -> tuple[Part, ...]:
+        """Render a body into at least one part within Discord's limit."""
+        return render_parts(body)
+
+    async def send(self, place: Place, part: Part, key: str) -> str:
+        """Post one part, in a thread that is opened when it does not stand yet.
+
+        Under the same key Discord makes no second message for some minutes.
+        """
+        refusal = await self._threads.ensure(place.thread)
+        fields = message_fields(part)
+        fields |= {"nonce": nonce_of(place.thread, key), "enforce_nonce": True}
+        try:
+            answer = await self._rest.create_message(channel_of(place.thread), fields)
+        except PlatformRefusedError as error:
+            if error.code == UNKNOWN_CHANNEL and refusal is not None:
+                raise refusal from error
+            raise
+        self._threads.note_spoken(place.thread)
+        return text_of(answer, "id")
+
+    async def edit(self, place: Place, message_id: str, part: Part) -> None:
+        """Replace a message of ours."""
+        await self._rest.edit_message(channel_of(place.thread), message_id, message_fields(part))
+
+    async def find_sent(
+        self, place: Place, key: str, since_us: int, part: Part | None = None
+    ) -> str | None:
+        """None while the nonce is fresh, since repeating it is safe; then our own messages."""
+        age_us = self._context.clock.now_us() - since_us
+        if age_us < self._times.nonce_s * 1_000_000:
+            return None
+        author = self._identify("").user_id
+        nonce = nonce_of(place.thread, key)
+        return await self._history.find_same(place, nonce, part, since_us, author=author)
+
+    async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
+        """Put the eyes on a person's message or take them away; typing shows beside them."""
+        thread = place.thread
+        here = channel_of(thread)
+        first = thread.channel if message_id == thread.thread else here
+        try:
+            await self._rest.mark(first, message_id, is_on=is_on)
+        except PlatformRefusedError:
+            if first == here:
+                raise
+            # The first message of a forum post stands in the post, not in the forum.
+            await self._rest.mark(here, message_id, is_on=is_on)
+        if is_on and self._threads.is_known(thread):
+            await self._rest.show_typing(here)
+
+    async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
+        """Up to 50 messages (20 kB) people wrote in the thread before that message."""
+        return await self._history.read_earlier(thread, before, self._identify(thread.workspace))
+
+    async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
+        """Read back what the plan names, through the intake; raises when part of it failed."""
+        run = CatchUp(
+            self._rest,
+            self._spots,
+            self._recent,
+            identify=self._identify,
+            intake=intake,
+            clock=self._context.clock,
+        )
+        await run.run(plan)
+
+
+def nonce_of(thread: Thread, key: str) -> str:
+    """A send's key within Discord's limit; other places and other parts have other nonces."""
+    whole = "\n".join((thread.workspace, thread.channel, thread.thread, key))
+    return hashlib.sha256(whole.encode()).hexdigest()[:NONCE_CHARS_MAX]
+
+
+def open_channel(
+    settings: DiscordSettings, context: ChannelContext, times: DiscordTimes | None = None
+) -> DiscordChannel:
+    """The entry point `geode.channels`: a channel that is not connected yet."""
+    return DiscordChannel(settings, context, times or DiscordTimes())

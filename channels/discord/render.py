@@ -1,0 +1,101 @@
+"""Markdown as Discord messages: within the limit, fences whole, inert by construction; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from channels.discord.inert import make_inert, read_back
+from channels.tables import draw_table
+from channels.text import cut_text, split_markdown, utf16_length
+from geode.messages import JsonObject, OutboundBody, Part
+
+CONTENT_CHARS_MAX = 2_000
+NOTHING = "(no text)"
+SUPPRESS_EMBEDS = 1 << 2
+SILENT_MENTIONS: JsonObject = {"parse": [], "replied_user": False}
+
+_DEEP_HEADING = re.compile(r"^ {0,3}#{4,6} +(.+?)(?: +#+)?$", re.MULTILINE)
+
+
+def render_parts(body: OutboundBody) -> tuple[Part, ...]:
+    """The parts of an outbound body; each carries its own words as plain text too."""
+    markdown = _for_discord(body.markdown)
+    texts = split_markdown(markdown, CONTENT_CHARS_MAX, utf16_length) or [NOTHING]
+    return tuple(Part(payload={"content": text}, plain=read_back(text)) for text in texts)
+
+
+def content_of(part: Part) -> str:
+    """The exact text of a part; one without a payload is plain and made inert here."""
+    content = part.payload.get("content")
+    if isinstance(content, str) and content:
+        return content
+    return cut_text(make_inert(part.plain), CONTENT_CHARS_MAX, utf16_length)[0] or NOTHING
+
+
+def message_fields(part: Part) -> JsonObject:
+    """What every message and every edit carries: no mention notifies, no link unfolds."""
+    return {
+        "content": content_of(part),
+        "allowed_mentions": SILENT_MENTIONS,
+        "flags": SUPPRESS_EMBEDS,
+    }
+
+
+def _for_discord(markdown: str) -> str:
+    """Prose made inert, every kind of code block and table as a block that Discord knows."""
+    lines = markdown.replace("\r\n", "\n").split("\n")
+    made: list[str] = []
+    at = 0
+    for begin, end, block in _blocks(markdown):
+        if begin < at:
+            continue
+        made += _prose(lines[at:begin])
+        made.append(block)
+        at = end
+    return "\n".join([*made, *_prose(lines[at:])])
+
+
+def _prose(lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    return [_DEEP_HEADING.sub(r"**\1**", make_inert("\n".join(lines)))]
+
+
+def _blocks(markdown: str) -> Iterator[tuple[int, int, str]]:
+    """Lines from, lines to, and what replaces them, for each code block and table."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table"])
+    tokens = parser.parse(markdown)
+    for position, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        begin, end = token.map
+        if token.type == "table_open":
+            rows = _read_table(tokens[position:])
+            yield begin, end, _fenced(draw_table(rows))
+        elif token.type == "fence":
+            yield begin, end, _fenced(token.content, token.info.strip())
+        elif token.type == "code_block":
+            # Its range may run over blank lines that belong to nobody.
+            yield begin, begin + len(token.content.rstrip("\n").split("\n")), _fenced(token.content)
+
+
+def _fenced(code: str, language: str = "") -> str:
+    # A fence inside the code would close the block early.
+    inner = code.replace("```", "`\u200b`\u200b`").strip("\n")
+    return f"```{language}\n{inner}\n```"
+
+
+def _read_table(tokens: Sequence[Token]) -> list[list[str]]:
+    rows: list[list[str]] = []
+    for token in tokens:
+        if token.type == "table_close":
+            break
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline":
+            rows[-1].append("".join(child.content for child in token.children or []))
+    return rows

@@ -1,0 +1,86 @@
+"""A strict local Discord: REST v10 and the gateway over TLS, reached through a CONNECT proxy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from channels.rehearsal.discord_control import DiscordControl
+from channels.rehearsal.discord_core import DiscordCore
+from channels.rehearsal.discord_proxy import ConnectProxy, TestAuthority
+
+
+class RehearsalDiscord(DiscordCore):
+    """A Discord on 127.0.0.1; the program under test is told a proxy and a CA, nothing else."""
+
+    def __init__(self, *, proxy_port: int = 0) -> None:
+        super().__init__()
+        self._authority = TestAuthority()
+        self._runners: list[web.AppRunner] = []
+        self._proxy = ConnectProxy(0)
+        self._proxy_port = proxy_port
+        self._control_port = 0
+
+    @property
+    def proxy_url(self) -> str:
+        """The address to configure as `proxy`."""
+        return f"http://127.0.0.1:{self._proxy.port}"
+
+    @property
+    def ca_path(self) -> Path:
+        """The certificate to name in SSL_CERT_FILE."""
+        return self._authority.ca_path
+
+    @property
+    def control_url(self) -> str:
+        """The address of the control interface."""
+        return f"http://127.0.0.1:{self._control_port}/control"
+
+    @property
+    def proxy(self) -> ConnectProxy:
+        """The proxy, with its counters."""
+        return self._proxy
+
+    async def start(self) -> None:
+        """Listen on loopback: TLS, control and proxy, each on a port of its own."""
+        discord = web.Application(client_max_size=8 << 20)
+        discord.router.add_get("/", self.gateway.serve)
+        discord.router.add_route("*", "/api/v10/{path:.*}", self.api.serve)
+        tls_port = await self._listen(discord, is_tls=True)
+        control = web.Application(client_max_size=8 << 20)
+        DiscordControl(self).add_routes(control)
+        self._control_port = await self._listen(control, is_tls=False)
+        self._proxy = ConnectProxy(tls_port)
+        await self._proxy.start(self._proxy_port)
+
+    async def _listen(self, app: web.Application, *, is_tls: bool) -> int:
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        self._runners.append(runner)
+        await runner.setup()
+        context = self._authority.context if is_tls else None
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        return int(runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Close every socket, stop listening, forget the CA."""
+        self.gateway.kill_all()
+        await self._proxy.stop()
+        for runner in self._runners:
+            await runner.cleanup()
+        self._runners.clear()
+        self._authority.forget()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()

@@ -1,0 +1,157 @@
+"""The control interface of the local Discord: what people do, what goes wrong, what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import orjson
+from aiohttp import web
+
+from channels.fields import int_of, is_true, object_of, text_of, to_object
+from channels.rehearsal.discord_core import DiscordCore
+from channels.rehearsal.discord_refusal import DiscordRefusalError
+from channels.rehearsal.discord_state import ANA, FORUM, GENERAL, Posted
+from channels.rehearsal.discord_wire import message_json
+from channels.rehearsal.faults import fault_from_json
+from geode.messages import JsonObject, JsonValue
+
+Verb = Callable[[JsonObject], Awaitable[JsonObject]]
+
+
+class DiscordControl:
+    """`POST /control/<verb>` with one JSON object in and one out."""
+
+    def __init__(self, discord: DiscordCore) -> None:
+        self._discord = discord
+        self._verbs: dict[str, Verb] = {
+            "say": self._say,
+            "edit": self._edit,
+            "delete": self._delete,
+            "thread": self._thread,
+            "forum_post": self._forum_post,
+            "event": self._event,
+            "room": self._room,
+            "intent": self._intent,
+            "transcript": self._transcript,
+            "counters": self._counters,
+            "fault": self._fault,
+            "clear_faults": self._clear_faults,
+            "gateway": self._gateway,
+        }
+
+    def add_routes(self, app: web.Application) -> None:
+        """Answer below /control."""
+        app.router.add_post("/control/{verb}", self._serve)
+
+    async def _serve(self, request: web.Request) -> web.Response:
+        verb = self._verbs.get(request.match_info["verb"])
+        if verb is None:
+            return web.json_response({"error": "unknown verb"}, status=404)
+        if request.host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+            return web.json_response({"error": "loopback only"}, status=403)
+        try:
+            asked = to_object(orjson.loads(await request.read() or b"{}"))
+            return web.json_response(await verb(asked))
+        except (DiscordRefusalError, ValueError, KeyError) as error:
+            return web.json_response({"error": str(error)}, status=400)
+
+    async def _say(self, asked: JsonObject) -> JsonObject:
+        post = await self._discord.say(
+            text_of(asked, "text"),
+            user=text_of(asked, "user") or ANA,
+            channel=text_of(asked, "channel") if "channel" in asked else GENERAL,
+            is_heard="is_heard" not in asked or is_true(asked, "is_heard"),
+            **object_of(asked, "extra"),
+        )
+        return {"channel": post.room, "id": post.id}
+
+    def _named(self, asked: JsonObject) -> Posted:
+        return self._discord.find(text_of(asked, "channel"), text_of(asked, "id"))
+
+    async def _edit(self, asked: JsonObject) -> JsonObject:
+        await self._discord.edit(self._named(asked), text_of(asked, "text"))
+        return {}
+
+    async def _delete(self, asked: JsonObject) -> JsonObject:
+        await self._discord.delete(self._named(asked))
+        return {}
+
+    async def _thread(self, asked: JsonObject) -> JsonObject:
+        room = await self._discord.open_thread(
+            text_of(asked, "name") or "thread",
+            channel=text_of(asked, "channel") or GENERAL,
+            is_hidden=is_true(asked, "is_hidden"),
+        )
+        return {"channel": room.id}
+
+    async def _forum_post(self, asked: JsonObject) -> JsonObject:
+        post = await self._discord.open_post(
+            text_of(asked, "text"),
+            user=text_of(asked, "user") or ANA,
+            forum=text_of(asked, "channel") or FORUM,
+        )
+        return {"channel": post.room, "id": post.id}
+
+    async def _event(self, asked: JsonObject) -> JsonObject:
+        await self._discord.gateway.dispatch(text_of(asked, "type"), object_of(asked, "data"))
+        return {}
+
+    async def _room(self, asked: JsonObject) -> JsonObject:
+        """Change a place: `refusal` is the code that every call on it gets from now on."""
+        self._discord.world.rooms[text_of(asked, "channel")].refusal = int_of(asked, "refusal")
+        return {}
+
+    async def _intent(self, asked: JsonObject) -> JsonObject:
+        self._discord.world.has_content_intent = is_true(asked, "is_on")
+        return {}
+
+    async def _transcript(self, asked: JsonObject) -> JsonObject:
+        world, channel = self._discord.world, text_of(asked, "channel")
+        rooms = [channel] if channel else list(world.posts)
+        messages: list[JsonValue] = [
+            self._post_json(post) for room in rooms for post in world.posts.get(room, [])
+        ]
+        return {"messages": messages}
+
+    def _post_json(self, post: Posted) -> JsonObject:
+        """A message with everything a test or a demo may ask about it."""
+        return {
+            **message_json(self._discord.world, post),
+            "text": post.text,
+            "name": self._discord.world.people[post.author].name,
+            "edits": list[JsonValue](post.edits),
+            "arguments": post.arguments,
+            "is_deleted": post.is_deleted,
+        }
+
+    async def _counters(self, asked: JsonObject) -> JsonObject:
+        return self._discord.counters()
+
+    async def _fault(self, asked: JsonObject) -> JsonObject:
+        self._discord.faults.set(fault_from_json(asked))
+        return {}
+
+    async def _clear_faults(self, asked: JsonObject) -> JsonObject:
+        self._discord.faults.clear()
+        return {}
+
+    async def _gateway(self, asked: JsonObject) -> JsonObject:
+        gateway = self._discord.gateway
+        match text_of(asked, "do"):
+            case "reconnect":
+                await gateway.ask_reconnect()
+            case "invalidate":
+                await gateway.invalidate(is_resumable=is_true(asked, "is_resumable"))
+            case "replay":
+                return {"count": await gateway.replay(int_of(asked, "count", 1))}
+            case "close":
+                await gateway.close_all(int_of(asked, "code", 4000))
+            case "kill":
+                return {"count": gateway.kill_all()}
+            case "freeze":
+                return {"count": gateway.freeze_all()}
+            case "refuse_identify":
+                gateway.identify_close = int_of(asked, "code")
+            case unknown:
+                raise ValueError(f"unknown gateway action {unknown!r}")
+        return {}

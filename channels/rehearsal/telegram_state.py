@@ -115,7 +115,7 @@ class Town:
         """Keep a message under the next id."""
         self._next_message += 1
         post.message_id = self._next_message
-        post.date = post.date or int(time.time())
+        post.date = post.date or time.time_ns() // 1_000_000_000
         self.posts[post.chat].append(post)
         return post
 

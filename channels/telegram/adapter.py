@@ -86,7 +86,7 @@ class TelegramChannel:
                 await self._stopping.wait()
                 receiving.cancel()
         finally:
-            await self._web.close()
+            # Delivery may still be sending; `stop` closes the connections.
             self._status = ChannelStatus("stopped", since_us=self._context.clock.now_us())
             self._ended.set()
 

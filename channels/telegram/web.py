@@ -94,7 +94,7 @@ class TelegramWeb:
         )
 
     async def open(self) -> None:
-        """Be ready to call, also after `close`; a later call opens what it needs by itself."""
+        """Be ready to call, also after `close`."""
         for request in self._requests:
             await request.initialize()
 
@@ -126,7 +126,6 @@ class TelegramWeb:
 
     async def send(self, chat: str, content: JsonObject, topic: int, reply_to: int) -> str:
         """Post a message and return its id."""
-        await self._requests[0].initialize()
         reply = ReplyParameters(reply_to, allow_sending_without_reply=True) if reply_to else None
         call = self._bot.send_message(
             int(chat),
@@ -141,7 +140,6 @@ class TelegramWeb:
 
     async def edit(self, chat: str, message_id: str, content: JsonObject) -> None:
         """Replace the text of a message of ours."""
-        await self._requests[0].initialize()
         call = self._bot.edit_message_text(
             text_of(content, "text"),
             chat_id=int(chat),
@@ -153,7 +151,6 @@ class TelegramWeb:
 
     async def mark(self, chat: str, message_id: str, emoji: str) -> None:
         """Make this the bot's one reaction to a message; an empty one takes it away."""
-        await self._requests[0].initialize()
         call = self._bot.set_message_reaction(int(chat), int(message_id), emoji or None)
         await call_telegram(call, timeout_s=self._timeout_s, is_write=True)
 

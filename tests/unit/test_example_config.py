@@ -14,6 +14,7 @@ from fakes.tool_room import NotesInMemory, SaidUrls
 from channels.discord.settings import DiscordSettings
 from channels.slack.parse import BotIdentity, Dropped, parse_payload
 from channels.slack.settings import SlackSettings
+from channels.telegram.settings import TelegramSettings
 from geode.llm.routes import open_route
 from geode.ports import SystemClock
 from geode.session.assembly import check_profiles
@@ -22,7 +23,7 @@ from geode.tools.catalogue import build_catalogue
 from geode.tools.web_fetch import FetchGrant
 from geode.tools.workspace import Workspaces
 
-MODELS = {"discord": DiscordSettings, "slack": SlackSettings}
+MODELS = {"discord": DiscordSettings, "slack": SlackSettings, "telegram": TelegramSettings}
 EXAMPLE = ROOT / "deploy" / "example-geode.toml"
 MANIFEST = ROOT / "deploy" / "slack-manifest.json"
 

@@ -60,10 +60,12 @@ async def test_restart_with_unconfirmed_updates_stores_each_once() -> None:
         for word in ("one", "two"):
             telegram.say(word, topic=TOPIC_WORK)
         intake.open.clear()
-        first = asyncio.create_task(make_channel(telegram).start(intake))
+        channel = make_channel(telegram)
+        first = asyncio.create_task(channel.start(intake))
         await telegram.wait_for(lambda: intake.asked)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
+        await channel.stop()
         intake.open.set()
         assert len(telegram.queue.waiting) == 2
 
@@ -186,10 +188,12 @@ async def test_album_of_a_killed_process_comes_again_as_one() -> None:
         intake = TelegramIntake()
         telegram.say("album", photo=PHOTO, media_group_id="g1")
         telegram.say("", photo=PHOTO, media_group_id="g1")
-        first = asyncio.create_task(make_channel(telegram).start(intake))
+        channel = make_channel(telegram)
+        first = asyncio.create_task(channel.start(intake))
         await telegram.wait_for(lambda: telegram.queue.delivered[101])
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
+        await channel.stop()
         assert intake.asked == []
 
         async with running(make_channel(telegram), intake):

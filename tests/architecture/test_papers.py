@@ -22,7 +22,8 @@ def _locked(lock: str) -> list[str]:
 
 
 def _name(requirement: str) -> str:
-    return re.split(r"[\s<>=!~;\[]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+    name = re.split(r"[\s<>=!~;\[]", requirement, maxsplit=1)[0]
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -23,6 +24,10 @@ for _name in list(os.environ):
 
 # A program that a test starts without saying where must not find the state of a real service.
 os.environ["GEODE_HOME"] = str(Path(tempfile.gettempdir(), f"geode-tests-{os.getpid()}"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A background job ignores SIGINT, and so would every process that a test starts and interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(

@@ -33,7 +33,8 @@ async def test_mention_is_answered_once_in_its_thread_and_the_thread_is_followed
         await discord.wait_for(lambda: post.reactions == {"👀": []})
         assert discord.methods.counters["threads_opened"] == 1
         assert discord.bot_posts(post.room) == []
-        assert discord.api.refused == {}
+        # A catch-up may look into the thread before the first answer has opened it.
+        assert set(discord.api.refused) <= {"10003"}
 
 
 async def test_lost_response_of_a_post_leaves_one_visible_copy(tmp_path: Path) -> None:

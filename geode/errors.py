@@ -13,6 +13,7 @@ GeodeError
 │   ├── FormatRefusedError      the platform refused the formatting only
 │   ├── SendRateLimitedError    the platform asked us to wait
 │   ├── SendUnknownError        the platform may or may not have accepted it
+│   ├── SendUnfindableError     the platform lets nobody look for a message
 │   └── ChannelDownError        the platform could not be reached; nothing was sent
 ├── ToolError                   a tool did not do what was asked, and changed nothing
 │   ├── PathRefusedError        the path does not name a plain file of the session's workspace
@@ -92,6 +93,10 @@ class SendRateLimitedError(ChannelError):
 
 class SendUnknownError(ChannelError):
     """The request left, the answer did not come: the message may or may not be there."""
+
+
+class SendUnfindableError(ChannelError):
+    """The platform lets nobody look for a message: a lost send stays of unknown outcome."""
 
 
 class ChannelDownError(ChannelError):

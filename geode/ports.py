@@ -191,7 +191,9 @@ class Channel(Protocol):
     async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
         """The id of the message that carries `key`, or None when it is certainly not there.
 
-        Raises `ChannelDownError` or `SendRateLimitedError` when the platform cannot be asked now.
+        Raises `ChannelDownError` or `SendRateLimitedError` when the platform cannot be asked now,
+        and `SendUnfindableError` when it can never be asked: the part is then sent once more and
+        recorded as possibly doubled.
         """
         ...
 

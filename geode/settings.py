@@ -35,7 +35,7 @@ T = TypeVar("T")
 PROVIDERS_BUILT = ("anthropic",)
 PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
 SECTIONS_PLANNED = ("retention", "mcp", "hooks", "jobs")
-CHANNELS_PLANNED = ("discord", "telegram", "web")
+CHANNELS_PLANNED = ("discord", "web")
 REHEARSAL = "rehearsal"
 NOT_BUILT = "is not built yet; remove it"
 

@@ -49,6 +49,8 @@ class Fault:
     delay_s: float = 1.0
     contains: str = ""
     """Only calls whose text holds this are hit."""
+    place: str = ""
+    """Only calls about this chat are hit."""
     is_endless: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,12 +72,16 @@ class Faults:
         """Take every fault back."""
         self._faults.clear()
 
-    def take(self, kind: FaultKind, method: str = "*", text: str = "") -> Fault | None:
+    def take(
+        self, kind: FaultKind, method: str = "*", text: str = "", place: str = ""
+    ) -> Fault | None:
         """Use one occurrence of a matching fault, or None when nothing is wrong."""
         for fault in self._faults:
             if fault.kind is not kind or fault.method not in ("*", method):
                 continue
             if fault.contains and fault.contains not in text:
+                continue
+            if fault.place not in ("", place):
                 continue
             self._use(fault)
             return fault
@@ -102,4 +108,5 @@ def fault_from_json(source: JsonObject) -> Fault:
         error=text_of(source, "error") or "internal_error",
         delay_s=float(delay) if isinstance(delay, int | float) else 1.0,
         contains=text_of(source, "contains"),
+        place=text_of(source, "place"),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +17,7 @@ from channels.slack.inline import (
     read_runs,
     render_runs,
 )
+from channels.tables import draw_table
 from channels.text import split_markdown
 
 LINE_CHARS_MAX = 3_000
@@ -83,7 +83,7 @@ class _Walk:
         elif token.type in ("fence", "code_block"):
             yield from self._code(token.content)
         elif token.type == "table_open":
-            yield from self._code(_draw_table(self._read_table()))
+            yield from self._code(draw_table(self._read_table()))
         elif token.type == "hr":
             yield from self._lines([[Run(RULE)]])
         else:
@@ -184,22 +184,3 @@ def _fitting(runs: list[Run]) -> list[list[Run]]:
     room = LINE_CHARS_MAX - PREFIX_CHARS_MAX
     pieces = cut_runs(runs, room)
     return pieces if len(pieces) == 1 else cut_runs(runs, LONG_LINE_CHARS - PREFIX_CHARS_MAX)
-
-
-def _draw_table(rows: list[list[str]]) -> str:
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-    lines = [" | ".join(map(_padded, row, widths)).rstrip() for row in rows]
-    rule = "-+-".join("-" * width for width in widths)
-    return "\n".join([lines[0], rule, *lines[1:]])
-
-
-def _padded(cell: str, width: int) -> str:
-    return cell + " " * (width - _width(cell))
-
-
-def _width(text: str) -> int:
-    """Columns in a fixed-width font: wide East Asian characters take two, marks none."""
-    return sum(
-        2 if unicodedata.east_asian_width(char) in "WF" else unicodedata.combining(char) == 0
-        for char in text
-    )

@@ -20,9 +20,12 @@ from geode.ports import Channel, Clock, Failpoints, Redactor
 from geode.reply import sentences
 from geode.reply.journal import ClaimedRow, SendJournal
 from geode.reply.sending import (
+    Doubtful,
     Outcome,
     Refused,
     Sent,
+    Settled,
+    Unfindable,
     Unknown,
     Wait,
     find_part,
@@ -226,6 +229,8 @@ class Delivery:
             if isinstance(outcome, Wait):
                 await self._journal.postpone(claimed, part, outcome)
                 return False
+            if isinstance(outcome, Doubtful):
+                log.error("send_doubtful", row=claimed.row.id, reason=outcome.reason)
             if isinstance(outcome, Refused):
                 log.error("send_refused", row=claimed.row.id, reason=outcome.reason)
             if part is claimed.open_parts[-1]:
@@ -236,13 +241,17 @@ class Delivery:
 
     async def _apply(
         self, channel: Channel, claimed: ClaimedRow, part: PartRow, *, is_unknown: bool
-    ) -> Sent | Refused | Wait:
+    ) -> Settled | Wait:
         while True:
             if is_unknown:
                 found = await self._look_twice(channel, claimed.row, part)
-                if found is not None:
+                if isinstance(found, Unfindable):
+                    if part.error == sentences.POSSIBLY_DOUBLED:
+                        return Doubtful(sentences.POSSIBLY_LOST)
+                    part = replace(part, error=sentences.POSSIBLY_DOUBLED)
+                elif found is not None:
                     return found
-                await self._journal.mark(claimed, part.number, "prepared")
+                await self._journal.mark(claimed, part.number, "prepared", error=part.error)
             outcome = await self._send(channel, claimed, part)
             is_below = part.part.plain == sentences.ANSWERED_BELOW
             if isinstance(outcome, Refused) and part.edits and not is_below:
@@ -276,10 +285,10 @@ class Delivery:
 
     async def _look_twice(
         self, channel: Channel, row: OutboxRow, part: PartRow
-    ) -> Sent | Wait | None:
+    ) -> Sent | Wait | Unfindable | None:
         key = f"{row.id}:{part.number}"
         found = await find_part(channel, row.place, key, row.created_at_us)
-        if found is not None:
+        if found is not None and not isinstance(found, Unfindable):
             return found
         await self._parts.clock.sleep(self._parts.second_look_s)
         return await find_part(channel, row.place, key, row.created_at_us)

@@ -9,7 +9,7 @@ from geode.errors import StaleEpochError
 from geode.messages import Part, SessionId
 from geode.ports import Clock
 from geode.reply import sentences
-from geode.reply.sending import Refused, Sent, Wait
+from geode.reply.sending import Doubtful, Refused, Settled, Wait
 from geode.store import inbox, outbox
 from geode.store.database import Store, Tx
 from geode.store.outbox import DeliveryLease, OutboxRow, PartRow, PlannedPart
@@ -78,7 +78,7 @@ class SendJournal:
 
         await self._write(claimed, "delivery.mark", unit)
 
-    async def settle(self, claimed: ClaimedRow, part: PartRow, outcome: Sent | Refused) -> None:
+    async def settle(self, claimed: ClaimedRow, part: PartRow, outcome: Settled) -> None:
         """Record what a part came to, and prepare the next one."""
 
         def unit(tx: Tx) -> None:
@@ -88,7 +88,7 @@ class SendJournal:
 
         await self._write(claimed, "delivery.settle", unit)
 
-    async def close(self, claimed: ClaimedRow, part: PartRow, outcome: Sent | Refused) -> bool:
+    async def close(self, claimed: ClaimedRow, part: PartRow, outcome: Settled) -> bool:
         """Record what the last part came to and end the row; True when another row waits."""
         row = claimed.row
 
@@ -169,8 +169,10 @@ def _place_parts(tx: Tx, row: OutboxRow, parts: Sequence[Part], now_us: int) -> 
     return [below, *(PlannedPart(part) for part in parts)]
 
 
-def _record(tx: Tx, row_id: int, number: int, outcome: Sent | Refused) -> None:
-    if isinstance(outcome, Refused):
+def _record(tx: Tx, row_id: int, number: int, outcome: Settled) -> None:
+    if isinstance(outcome, Doubtful):
+        outbox.set_part(tx, row_id, number, "uncertain", error=outcome.reason)
+    elif isinstance(outcome, Refused):
         outbox.set_part(tx, row_id, number, "not_applied", error=outcome.reason)
     elif outcome.was_found:
         outbox.set_part(tx, row_id, number, "reconciled", message_id=outcome.message_id)

@@ -12,6 +12,7 @@ from geode.errors import (
     FormatRefusedError,
     SendRateLimitedError,
     SendRefusedError,
+    SendUnfindableError,
 )
 from geode.log import get_logger
 from geode.messages import Part, Place
@@ -57,7 +58,21 @@ class Unknown:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unfindable:
+    """Nobody can ever tell whether it is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """It was sent once more already, and still nobody can tell: it is left as it is."""
+
+    reason: str
+
+
 Outcome: TypeAlias = Sent | Refused | Wait | Unknown
+Settled: TypeAlias = Sent | Refused | Doubtful
+"""What ends a part."""
 
 
 def split_plain(text: str) -> tuple[Part, ...]:
@@ -107,11 +122,15 @@ def _outcome_of(error: ChannelError | TimeoutError) -> Outcome:
             return Unknown(str(error) or "no answer in time")
 
 
-async def find_part(channel: Channel, place: Place, key: str, since_us: int) -> Sent | Wait | None:
+async def find_part(
+    channel: Channel, place: Place, key: str, since_us: int
+) -> Sent | Wait | Unfindable | None:
     """Look for a part whose outcome is unknown; None when it is certainly not there."""
     try:
         async with asyncio.timeout(SEND_TIMEOUT_S):
             found = await channel.find_sent(place, key, since_us)
+    except SendUnfindableError:
+        return Unfindable()
     except SendRateLimitedError as error:
         return Wait(error.retry_after_s, str(error), is_unsent=False)
     except (ChannelError, TimeoutError) as error:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 WORKING = "Working on it …"
 ANSWERED_BELOW = "Answered below."
+POSSIBLY_DOUBLED = "possibly doubled"
+"""Recorded of a part that was sent once more because nobody could look for it."""
+POSSIBLY_LOST = "sent twice, and nobody can tell whether it arrived"
 HELD = "I am still working on the message before; yours is kept and comes next."
 OVERLOADED = (
     "Too many messages are waiting in this thread, so this one was not taken. "

@@ -37,6 +37,7 @@ _PARTS = Statement(
         outbox_parts.c.state,
         outbox_parts.c.edits,
         outbox_parts.c.message_id,
+        outbox_parts.c.error,
     )
     .where(outbox_parts.c.outbox_id == bindparam("row"))
     .order_by(outbox_parts.c.number)
@@ -138,6 +139,8 @@ class PartRow:
     state: str
     edits: str
     message_id: str
+    error: str = ""
+    """What is to be said of the part beside its state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +244,7 @@ def read_parts(tx: Connection, outbox_id: int) -> tuple[PartRow, ...]:
             row.state,
             row.edits,
             row.message_id,
+            row.error,
         )
         for row in rows
     )
@@ -311,9 +315,9 @@ def set_part(tx: Connection, outbox_id: int, number: int, state: str, **values: 
 
 
 def end_from_parts(tx: Connection, outbox_id: int, now_us: int) -> None:
-    """Close a row by its parts: `sent` when any of them is there, else `not_applied`."""
+    """Close a row by its parts: `sent` when any of them is or may be there, else `not_applied`."""
     rows = _PART_STATES.rows(tx, {"row": outbox_id})
-    is_sent = any(row.state in ("committed", "reconciled") for row in rows)
+    is_sent = any(row.state in ("committed", "reconciled", "uncertain") for row in rows)
     reason = next((row.error for row in rows if row.error), "")
     end_row(tx, outbox_id, "sent" if is_sent else "not_applied", now_us, reason)
 

@@ -12,6 +12,7 @@ from geode.errors import (
     FormatRefusedError,
     SendRateLimitedError,
     SendRefusedError,
+    SendUnfindableError,
     SendUnknownError,
 )
 from geode.messages import InboundMessage, OutboundBody, Part, Person, Place, QuotedMessage, Thread
@@ -38,6 +39,8 @@ class LoopbackPlatform:
         self.faults: list[str] = []
         """Each send takes the first: down, refused, format, limited, dropped, unsent."""
         self.working: set[str] = set()
+        self.is_searchable = True
+        """Whether a message of ours can be looked for."""
         self._count = 1000
 
     def next_id(self) -> str:
@@ -122,6 +125,8 @@ class LoopbackChannel:
 
     async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
         await asyncio.sleep(0)
+        if not self._platform.is_searchable:
+            raise SendUnfindableError("nobody may look")
         return next((post.id for post in self._platform.posted if post.key == key), None)
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:

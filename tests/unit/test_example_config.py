@@ -13,6 +13,7 @@ from fakes.tool_room import NotesInMemory, SaidUrls
 
 from channels.slack.parse import BotIdentity, Dropped, parse_payload
 from channels.slack.settings import SlackSettings
+from channels.telegram.settings import TelegramSettings
 from geode.llm.routes import open_route
 from geode.ports import SystemClock
 from geode.session.assembly import check_profiles
@@ -47,7 +48,9 @@ SCOPES: dict[str, set[str]] = {
 
 def _load(tmp_path: Path, path: Path = EXAMPLE) -> Loaded:
     environ = {"HOME": str(tmp_path)}
-    return load_settings(path, channel_models={"slack": SlackSettings}, environ=environ)
+    return load_settings(
+        path, channel_models={"slack": SlackSettings, "telegram": TelegramSettings}, environ=environ
+    )
 
 
 def _manifest() -> dict[str, Any]:

@@ -1,0 +1,58 @@
+"""A strict local Telegram: the Bot API with long polling over one town in memory."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from channels.rehearsal.telegram_control import TelegramControl
+from channels.rehearsal.telegram_core import TelegramCore
+
+
+class RehearsalTelegram(TelegramCore):
+    """A Bot API on 127.0.0.1: a context manager for tests, a process of its own for others."""
+
+    def __init__(self, *, port: int = 0) -> None:
+        super().__init__(port=port)
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        """Where the stand-in listens: what to configure as `api_url`."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def control_url(self) -> str:
+        """The address of the control interface."""
+        return f"{self.base_url}/control"
+
+    async def start(self) -> None:
+        """Listen on loopback; a port of 0 takes a free one."""
+        app = web.Application(client_max_size=8 << 20)
+        app.router.add_route("*", "/bot{token}/{method}", self.api.serve)
+        TelegramControl(self).add_routes(app)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
+        self._port = int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        self.queue.end_polls()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()

@@ -1,0 +1,121 @@
+"""The control interface of the Telegram stand-in: what people do and what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import orjson
+from aiohttp import web
+
+from channels.fields import int_of, object_of, text_of, to_object
+from channels.rehearsal.faults import fault_from_json
+from channels.rehearsal.telegram_core import PHOTO, TelegramCore
+from channels.rehearsal.telegram_state import ANA, FORUM, Posted, Town
+from geode.messages import JsonObject, JsonValue
+
+Verb = Callable[[JsonObject], JsonObject]
+
+
+class TelegramControl:
+    """`POST /control/<verb>` with one JSON object in and one out."""
+
+    def __init__(self, telegram: TelegramCore) -> None:
+        self._telegram = telegram
+        self._verbs: dict[str, Verb] = {
+            "say": self._say,
+            "edit": self._edit,
+            "update": self._update,
+            "migrate": self._migrate,
+            "kick": self._kick,
+            "transcript": self._transcript,
+            "counters": lambda asked: self._telegram.counters(),
+            "fault": self._fault,
+            "clear_faults": self._clear_faults,
+            "privacy": self._privacy,
+        }
+
+    def add_routes(self, app: web.Application) -> None:
+        """Answer below /control."""
+        app.router.add_post("/control/{verb}", self._serve)
+
+    async def _serve(self, request: web.Request) -> web.Response:
+        verb = self._verbs.get(request.match_info["verb"])
+        if verb is None:
+            return web.json_response({"error": "unknown verb"}, status=404)
+        if request.host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+            return web.json_response({"error": "loopback only"}, status=403)
+        try:
+            asked = to_object(orjson.loads(await request.read() or b"{}"))
+            return web.json_response(verb(asked))
+        except (ValueError, KeyError) as error:
+            return web.json_response({"error": str(error)}, status=400)
+
+    def _say(self, asked: JsonObject) -> JsonObject:
+        extra = object_of(asked, "extra")
+        if asked.get("photo"):
+            extra = {"photo": PHOTO, **extra}
+        post = self._telegram.say(
+            text_of(asked, "text"),
+            user=int_of(asked, "user", ANA),
+            chat=_signed(asked, "chat", FORUM),
+            topic=int_of(asked, "topic"),
+            reply_to=int_of(asked, "reply_to"),
+            **extra,
+        )
+        return {"chat": post.chat, "message_id": post.message_id}
+
+    def _edit(self, asked: JsonObject) -> JsonObject:
+        self._telegram.edit(
+            _signed(asked, "chat", FORUM), int_of(asked, "message_id"), text_of(asked, "text")
+        )
+        return {}
+
+    def _update(self, asked: JsonObject) -> JsonObject:
+        return {"update_id": self._telegram.queue.push(**object_of(asked, "update"))}
+
+    def _migrate(self, asked: JsonObject) -> JsonObject:
+        return {"chat": self._telegram.migrate(_signed(asked, "chat", 0))}
+
+    def _kick(self, asked: JsonObject) -> JsonObject:
+        self._telegram.town.chats[_signed(asked, "chat", FORUM)].has_bot = False
+        return {}
+
+    def _transcript(self, asked: JsonObject) -> JsonObject:
+        town = self._telegram.town
+        chats = [_signed(asked, "chat", 0)] if asked.get("chat") else list(town.posts)
+        messages: list[JsonValue] = [
+            post_json(town, post)
+            for chat in chats
+            for post in town.posts.get(chat, [])
+            if int_of(asked, "topic") in (0, post.topic)
+        ]
+        return {"messages": messages}
+
+    def _fault(self, asked: JsonObject) -> JsonObject:
+        self._telegram.faults.set(fault_from_json(asked))
+        return {}
+
+    def _clear_faults(self, asked: JsonObject) -> JsonObject:
+        self._telegram.faults.clear()
+        return {}
+
+    def _privacy(self, asked: JsonObject) -> JsonObject:
+        self._telegram.methods.has_privacy = bool(asked.get("is_on"))
+        return {}
+
+
+def _signed(asked: JsonObject, name: str, default: int) -> int:
+    value = asked.get(name, default)
+    return int(value) if isinstance(value, int | str) else default
+
+
+def post_json(town: Town, post: Posted) -> JsonObject:
+    """A message with everything a test or a demo may ask about it."""
+    return {
+        **town.message_json(post),
+        "chat_id": post.chat,
+        "topic": post.topic,
+        "author": town.users[post.sender].first_name.lower(),
+        "edits": list[JsonValue](post.edits),
+        "arguments": post.arguments,
+    }

@@ -1,0 +1,196 @@
+"""Telegram as a channel: long polling into the intake, text with entities out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from channels.telegram.entities import BotIdentity
+from channels.telegram.failures import MigratedError, PlatformRefusedError, TokenRefusedError
+from channels.telegram.flood import ChatPauses
+from channels.telegram.parse import GENERAL, PLATFORM
+from channels.telegram.polling import Health, PollingTimes, UpdatePoller
+from channels.telegram.render import render_parts, render_plain
+from channels.telegram.settings import TELEGRAM_API_URL, TelegramSettings
+from channels.telegram.web import TelegramWeb
+from geode.errors import ChannelError, SendUnfindableError
+from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
+from geode.ports import CatchUpPlan, ChannelContext, ChannelStatus, Intake
+
+log = logging.getLogger(__name__)
+
+REACTION = "👀"
+STOP_S = 10.0
+NO_TOKEN = "0:none"  # noqa: S105 - stands where a token is missing
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramTimes:
+    """How long Telegram is given for what, in seconds."""
+
+    call_s: float = 15.0
+    """One call; below delivery's own time-out, so that the outcome has a name."""
+    polling: PollingTimes = field(default_factory=PollingTimes)
+
+
+class TelegramChannel:
+    """The `Channel` of Telegram."""
+
+    def __init__(
+        self, settings: TelegramSettings, context: ChannelContext, times: TelegramTimes
+    ) -> None:
+        self._settings = settings
+        self._context = context
+        self._times = times
+        self._token = context.secrets.get("token", "")
+        api_url = settings.api_url or TELEGRAM_API_URL
+        self._web = TelegramWeb(api_url, self._token or NO_TOKEN, timeout_s=times.call_s)
+        self._pauses = ChatPauses(context.clock)
+        self._migrations: dict[str, str] = {}
+        self._status = ChannelStatus("starting", since_us=context.clock.now_us())
+        self._stopping = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._ended.set()
+
+    @property
+    def name(self) -> str:
+        """The platform's name as bindings write it."""
+        return PLATFORM
+
+    def status(self) -> ChannelStatus:
+        """The present health."""
+        return self._status
+
+    def _report(self, state: Health, reason: str) -> None:
+        if state == "degraded":
+            reason = f"{reason[:-1]}: check channels.telegram.token ({self._settings.token})."
+        if (state, reason) != (self._status.state, self._status.reason):
+            log.info("telegram_status state=%s reason=%s", state, reason)
+            self._status = ChannelStatus(state, reason, self._context.clock.now_us())
+
+    async def start(self, intake: Intake) -> None:
+        """Receive until cancelled or stopped; every kind of outage is waited out.
+
+        A refused token is reported as degraded and tried again, slowly: it may be replaced.
+        """
+        if not self._token:
+            self._report("degraded", "The token is missing.")
+            return
+        self._ended.clear()
+        try:
+            await self._web.open()
+            async with asyncio.TaskGroup() as tasks:
+                receiving = tasks.create_task(self._receive(intake))
+                await self._stopping.wait()
+                receiving.cancel()
+        finally:
+            # Delivery may still be sending; `stop` closes the connections.
+            self._status = ChannelStatus("stopped", since_us=self._context.clock.now_us())
+            self._ended.set()
+
+    async def stop(self) -> None:
+        """Close every connection; safe to call twice, and before `start`."""
+        self._stopping.set()
+        async with asyncio.timeout(STOP_S):
+            await self._ended.wait()
+        await self._web.close()
+
+    async def _receive(self, intake: Intake) -> None:
+        bot = await self._identify()
+        poller = UpdatePoller(
+            self._web,
+            bot,
+            intake,
+            clock=self._context.clock,
+            failpoints=self._context.failpoints,
+            times=self._times.polling,
+        )
+        self._migrations = poller.migrations
+        await poller.run(self._report)
+
+    async def _identify(self) -> BotIdentity:
+        """Who we are, with no webhook in the way; waits until Telegram says so."""
+        times = self._times.polling
+        pause_s = times.backoff_s_min
+        while True:
+            try:
+                bot = await self._web.identify()
+                await self._web.leave_webhook()
+            except TokenRefusedError as error:
+                self._report("degraded", str(error))
+                await self._context.clock.sleep(times.token_retry_s)
+            except ChannelError as error:
+                self._report("down", str(error))
+                await self._context.clock.sleep(pause_s)
+                pause_s = min(pause_s * 2, times.backoff_s_max)
+            else:
+                if not bot.reads_all:
+                    log.info("telegram_privacy_mode_is_on: groups hand over mentions and replies")
+                return bot
+
+    def plan(self, body: OutboundBody) -> tuple[Part, ...]:
+        """Render a body into at least one part, each within Telegram's limit."""
+        return render_parts(body)
+
+    async def send(self, place: Place, part: Part, key: str) -> str:
+        """Post one part and return its id; never retried here, and Telegram keeps no key."""
+        topic = 0 if place.thread.thread in ("", GENERAL) else int(place.thread.thread)
+        reply_to = int(place.reply_to) if place.reply_to else 0
+        content = _content(part)
+        chat = self._chat(place)
+        try:
+            with self._pauses.pacing(chat):
+                return await self._web.send(chat, content, topic, reply_to)
+        except MigratedError as error:
+            # Nothing was sent, and the supergroup is the same group under another id; messages
+            # have new ids there, and a basic group has no topics.
+            self._migrations[chat] = error.new_chat
+            chat = error.new_chat
+            with self._pauses.pacing(chat):
+                return await self._web.send(chat, content, 0, 0)
+
+    async def edit(self, place: Place, message_id: str, part: Part) -> None:
+        """Replace a message of ours; one that already reads so is fine."""
+        chat = self._chat(place)
+        try:
+            with self._pauses.pacing(chat):
+                await self._web.edit(chat, message_id, _content(part))
+        except PlatformRefusedError as error:
+            if not error.is_unmodified:
+                raise
+
+    async def find_sent(self, place: Place, key: str, since_us: int) -> str | None:
+        """Telegram lets a bot look for nothing: raises `SendUnfindableError`."""
+        raise SendUnfindableError("Telegram lets a bot read no history.")
+
+    async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
+        """Put the eyes on a person's message or take them away; both are repeatable."""
+        chat = self._chat(place)
+        with self._pauses.pacing(chat):
+            await self._web.mark(chat, message_id, REACTION if is_on else "")
+
+    async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
+        """Nothing: Telegram shows a bot no history."""
+        return ()
+
+    async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
+        """Nothing to do: Telegram keeps what is not confirmed for a day, and polling takes it."""
+        return
+
+    def _chat(self, place: Place) -> str:
+        chat = place.thread.channel
+        return self._migrations.get(chat, chat)
+
+
+def _content(part: Part) -> JsonObject:
+    """What is sent of a part; one without a payload goes as plain text."""
+    return dict(part.payload) if part.payload else render_plain(part.plain)
+
+
+def open_channel(
+    settings: TelegramSettings, context: ChannelContext, times: TelegramTimes | None = None
+) -> TelegramChannel:
+    """The entry point `geode.channels`: a channel that is not connected yet."""
+    return TelegramChannel(settings, context, times or TelegramTimes())

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from geode.messages import InboundMessage, OutboundBody, Part, Person, Place, QuotedMessage, Thread
-from geode.ports import Accepted, CatchUpPlan, ChannelStatus, Intake
+from geode.ports import Accepted, CatchUpPlan, Channel, ChannelLimits, ChannelStatus, Intake
 from geode.settings import Section
 
 NAME = "bench"
@@ -19,7 +19,7 @@ class BenchSettings(Section):
     """The channel has nothing to set."""
 
 
-class BenchChannel:
+class BenchChannel(Channel):
     """One room; each conversation is a thread of it."""
 
     def __init__(self) -> None:
@@ -33,6 +33,11 @@ class BenchChannel:
     def name(self) -> str:
         """The platform's name."""
         return NAME
+
+    @property
+    def limits(self) -> ChannelLimits:
+        """What it takes at most."""
+        return ChannelLimits(text_units_max=4_000, file_bytes_max=1_000_000)
 
     def status(self) -> ChannelStatus:
         """Up, once started."""

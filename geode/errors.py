@@ -14,6 +14,8 @@ GeodeError
 │   ├── SendRateLimitedError    the platform asked us to wait
 │   ├── SendUnknownError        the platform may or may not have accepted it
 │   ├── SendUnfindableError     the platform lets nobody look for a message
+│   ├── PlaceMovedError         the conversation has another id now; nothing was sent
+│   ├── FileUnavailableError    a file that a person attached cannot be had
 │   └── ChannelDownError        the platform could not be reached; nothing was sent
 ├── ToolError                   a tool did not do what was asked, and changed nothing
 │   ├── PathRefusedError        the path does not name a plain file of the session's workspace
@@ -97,6 +99,18 @@ class SendUnknownError(ChannelError):
 
 class SendUnfindableError(ChannelError):
     """The platform lets nobody look for a message: a lost send stays of unknown outcome."""
+
+
+class PlaceMovedError(ChannelError):
+    """The platform gave the conversation another id; nothing was sent."""
+
+    def __init__(self, new_channel: str) -> None:
+        super().__init__(f"The conversation moved to {new_channel}.")
+        self.new_channel = new_channel
+
+
+class FileUnavailableError(ChannelError):
+    """A file that a person attached cannot be had; the message says what to do about it."""
 
 
 class ChannelDownError(ChannelError):

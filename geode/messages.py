@@ -92,6 +92,21 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
+class FileRef:
+    """A file that a person attached: named by its platform, not read yet."""
+
+    id: str
+    """What the channel needs to fetch it."""
+    name: str
+    media_type: str = ""
+    """What the platform says; the bytes decide."""
+    size_bytes: int = 0
+    """What the platform says; 0: unknown."""
+    url: str = field(default="", repr=False)
+    """Where the platform keeps it, when the id alone does not find it."""
+
+
+@dataclass(frozen=True, slots=True)
 class InboundMessage:
     """One message event of a platform, already parsed; carries no authority by itself."""
 
@@ -118,17 +133,31 @@ class InboundMessage:
     """The group of channels above the place, where the platform has such; a binding may name it."""
     is_edited: bool = False
     """The platform says that these are not its first words."""
+    files: tuple[FileRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ButtonPress:
-    """A person pressed a button of one of our cards."""
+    """A person pressed a button of one of our cards, or sent the words that the button asks for."""
 
     thread: Thread
     message_id: str
+    """The message that carries the card."""
     presser: Person
     nonce: str
     dedupe_key: str
+    text: str = ""
+    """The free-text answer; empty when the button asks for none."""
+    is_direct: bool = False
+    category: str = ""
+    """As in `InboundMessage`."""
+
+
+COMMANDS = (
+    *("new", "stop", "status", "usage", "help", "whoami", "why", "jobs"),
+    *("model", "review", "effects", "computer", "compact", "forget"),
+)
+"""The verbs that are commands on every platform; any other word is an ordinary message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +167,17 @@ class ChatCommand:
     thread: Thread
     sender: Person
     verb: str
+    """Lower case; a command the platform delivers may be none of `COMMANDS`."""
     argument: str
     dedupe_key: str
+    message_id: str = ""
+    """The person's message; empty for a slash command, which leaves none."""
+    reply_to: str = ""
+    """As in `InboundMessage`."""
+    is_direct: bool = False
+    category: str = ""
+    is_private: bool = False
+    """The platform can answer the caller alone, and names no thread of the channel."""
 
 
 Inbound: TypeAlias = InboundMessage | ButtonPress | ChatCommand
@@ -231,11 +269,61 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Button:
+    """One choice of a card."""
+
+    label: str
+    """At most 30 characters."""
+    nonce: str
+    """Opaque, 22 characters of base64url: names this choice of this card, once."""
+    style: Literal["plain", "primary", "danger"] = "plain"
+    asks: str = ""
+    """Not empty: pressing it asks for words under this prompt, and they are the press."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Something people decide on: a title, a body, named values and buttons.
+
+    A card without buttons is a decided one. All text is Markdown but the title and the names.
+    """
+
+    title: str
+    body: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+    """Names with their values, at most 10."""
+    buttons: tuple[Button, ...] = ()
+    """At most 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundFile:
+    """A file on its way to a thread; its bytes are kept under their hash until it is sent."""
+
+    name: str
+    media_type: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressStep:
+    """One tool that a turn used or uses."""
+
+    title: str
+    state: Literal["running", "done", "failed"] = "running"
+
+
+@dataclass(frozen=True, slots=True)
 class OutboundBody:
     """What one outbox row says, before a channel renders it."""
 
     markdown: str
-    kind: Literal["progress", "answer", "notice"] = "answer"
+    kind: Literal["progress", "answer", "notice", "card"] = "answer"
+    card: Card | None = None
+    """With the kind `card`; the markdown is then what a channel without cards may say instead."""
+    steps: tuple[ProgressStep, ...] = ()
+    """With the kind `progress`: what was done so far, oldest first; never candidate text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +334,8 @@ class Part:
     """The platform's own fields; opaque above the channel."""
     plain: str
     """The same content as plain text, for a formatting refusal."""
+    file: OutboundFile | None = None
+    """Not None: the part is this file, sent by `upload`; `plain` is its caption."""
 
 
 @dataclass(frozen=True, slots=True)

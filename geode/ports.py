@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from geode.messages import Inbound, OutboundBody, Part, Place, QuotedMessage, Thread
+from geode.errors import FileUnavailableError, SendRefusedError, SendUnfindableError
+from geode.messages import FileRef, Inbound, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.steps import ToolContext
 
 
@@ -71,8 +72,10 @@ class Redactor(Protocol):
 class Accepted:
     """The event is committed: stored, or known before, or dropped on purpose. Acknowledge it."""
 
-    outcome: Literal["stored", "duplicate", "ignored", "refused", "changed"]
+    outcome: Literal["stored", "duplicate", "ignored", "refused", "changed", "decided", "answered"]
     reason: str = ""
+    answer: str = ""
+    """Markdown for the person who pressed or commanded, shown to them alone where that can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +136,27 @@ class Intake(Protocol):
         """
         ...
 
+    async def move_place(self, old: Thread, new: Thread) -> None:
+        """The platform gave a conversation another id: sessions, cursors and binding move along.
+
+        The thread parts are empty: everything in the old channel moves. Repeating it is harmless.
+        Raises `StoreError` when nothing could be stored.
+        """
+        ...
+
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events (reconnect, failed commit); a catch-up will follow."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLimits:
+    """What one message of a platform holds at most."""
+
+    text_units_max: int
+    """Of one message's text, in the units the platform counts."""
+    file_bytes_max: int
+    """Of one file that the channel takes in or sends out; 0: it has no files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +169,20 @@ class ChannelStatus:
 
 
 class Channel(Protocol):
-    """A platform's adapter. Only it knows the platform; it holds no state that matters."""
+    """A platform's adapter. Only it knows the platform; it holds no state that matters.
+
+    A class that names this protocol as its parent needs only `name`, `limits`, `status`, `start`,
+    `stop`, `plan`, `send` and `edit`: the rest then says what a platform without it says.
+    """
 
     @property
     def name(self) -> str:
         """The platform's name as bindings write it."""
+        ...
+
+    @property
+    def limits(self) -> ChannelLimits:
+        """What the platform takes at most."""
         ...
 
     def status(self) -> ChannelStatus:
@@ -199,15 +229,34 @@ class Channel(Protocol):
         and `SendUnfindableError` when it can never be asked: the part is then sent once more and
         recorded as possibly doubled.
         """
-        ...
+        raise SendUnfindableError("The channel cannot look for its messages.")
+
+    async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
+        """Post a file with its caption and return the message's id; raises as `send` does."""
+        raise SendRefusedError("The channel takes no files.")
+
+    async def download(self, file: FileRef, bytes_max: int) -> bytes:
+        """The bytes of a file that a person attached.
+
+        Raises `FileUnavailableError`, with what to do about it, when they cannot be had or are too
+        many, and `ChannelError` when trying later may help.
+        """
+        raise FileUnavailableError("The channel takes no files.")
+
+    async def set_status(self, place: Place, line: str) -> None:
+        """Show by the platform's own means what is being done; empty: nothing. Best effort.
+
+        Called again every few seconds while a turn runs, and once with an empty line at its end.
+        """
+        return
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
         """Show or take away the working mark on a person's message; best effort."""
-        ...
+        return
 
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
         """Up to 50 messages (20 kB) people wrote in the thread before that id, oldest first."""
-        ...
+        return ()
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Read back what the plan names and hand every message to `intake.accept`, marked catch-up.
@@ -216,7 +265,7 @@ class Channel(Protocol):
         nothing else moves a place's beginning. Raises `ChannelError` when more is to be read; it is
         then run again soon, from what was confirmed.
         """
-        ...
+        return
 
 
 @dataclass(frozen=True, slots=True)

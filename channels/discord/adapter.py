@@ -32,11 +32,12 @@ from channels.discord.threads import Threads
 from channels.fields import text_of
 from geode.errors import ChannelDownError
 from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
-from geode.ports import CatchUpPlan, ChannelContext, ChannelStatus, Intake
+from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
 log = logging.getLogger(__name__)
 
 STOP_S = 10.0
+LIMITS = ChannelLimits(text_units_max=2_000, file_bytes_max=10_000_000)
 NONCE_CHARS_MAX = 25
 
 
@@ -51,7 +52,7 @@ class DiscordTimes:
     connection: ConnectionTimes = field(default_factory=ConnectionTimes)
 
 
-class DiscordChannel:
+class DiscordChannel(Channel):
     """The `Channel` of Discord."""
 
     def __init__(
@@ -77,6 +78,11 @@ class DiscordChannel:
     def name(self) -> str:
         """The platform's name as bindings write it."""
         return PLATFORM
+
+    @property
+    def limits(self) -> ChannelLimits:
+        """What the platform takes at most."""
+        return LIMITS
 
     def status(self) -> ChannelStatus:
         """The present health."""

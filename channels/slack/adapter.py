@@ -23,12 +23,13 @@ from channels.slack.supervisor import Health, SocketSupervisor
 from channels.slack.web import SlackWeb
 from geode.errors import ChannelDownError, ChannelError
 from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
-from geode.ports import CatchUpPlan, ChannelContext, ChannelStatus, Intake
+from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
 log = logging.getLogger(__name__)
 
 REACTION = "eyes"
 STOP_S = 10.0
+LIMITS = ChannelLimits(text_units_max=3_000, file_bytes_max=50_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class SlackTimes:
     socket: SocketTimes = field(default_factory=SocketTimes)
 
 
-class SlackChannel:
+class SlackChannel(Channel):
     """The `Channel` of Slack."""
 
     def __init__(self, settings: SlackSettings, context: ChannelContext, times: SlackTimes) -> None:
@@ -62,6 +63,11 @@ class SlackChannel:
     def name(self) -> str:
         """The platform's name as bindings write it."""
         return PLATFORM
+
+    @property
+    def limits(self) -> ChannelLimits:
+        """What the platform takes at most."""
+        return LIMITS
 
     def status(self) -> ChannelStatus:
         """The present health."""

@@ -17,12 +17,13 @@ from channels.telegram.settings import TELEGRAM_API_URL, TelegramSettings
 from channels.telegram.web import TelegramWeb
 from geode.errors import ChannelError, SendUnfindableError
 from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
-from geode.ports import CatchUpPlan, ChannelContext, ChannelStatus, Intake
+from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
 log = logging.getLogger(__name__)
 
 REACTION = "👀"
 STOP_S = 10.0
+LIMITS = ChannelLimits(text_units_max=4_096, file_bytes_max=20_000_000)
 NO_TOKEN = "0:none"  # noqa: S105 - stands where a token is missing
 
 
@@ -35,7 +36,7 @@ class TelegramTimes:
     polling: PollingTimes = field(default_factory=PollingTimes)
 
 
-class TelegramChannel:
+class TelegramChannel(Channel):
     """The `Channel` of Telegram."""
 
     def __init__(
@@ -58,6 +59,11 @@ class TelegramChannel:
     def name(self) -> str:
         """The platform's name as bindings write it."""
         return PLATFORM
+
+    @property
+    def limits(self) -> ChannelLimits:
+        """What the platform takes at most."""
+        return LIMITS
 
     def status(self) -> ChannelStatus:
         """The present health."""

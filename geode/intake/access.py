@@ -111,8 +111,8 @@ def _sender_of(event: Inbound) -> Person:
 
 
 def _category_of(event: Inbound) -> str:
-    return event.category if isinstance(event, InboundMessage) else ""
+    return event.category
 
 
 def _is_direct(event: Inbound) -> bool:
-    return isinstance(event, InboundMessage) and event.is_direct
+    return event.is_direct

@@ -5,16 +5,29 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from geode.errors import StoreError
 from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, ThreadFacts, admit
-from geode.messages import Inbound, InboundMessage, Mode, Place, SessionId, SessionState, Thread
+from geode.intake.commands import run_command
+from geode.intake.outcomes import Stored
+from geode.intake.presses import press_button
+from geode.messages import (
+    ButtonPress,
+    ChatCommand,
+    Inbound,
+    InboundMessage,
+    Mode,
+    Place,
+    SessionId,
+    SessionState,
+    Thread,
+)
 from geode.ports import Accepted, Clock
 from geode.reply import sentences
 from geode.settings import Binding, LimitSettings
-from geode.store import cursors, inbox, outbox, sessions
+from geode.store import cursors, inbox, moves, outbox, sessions
 from geode.store.database import Store, Tx
 from geode.store.outbox import NewOutbox
 
@@ -39,14 +52,6 @@ class Wakes(Protocol):
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    accepted: Accepted
-    session_id: SessionId | None = None
-    wakes_session: bool = False
-    wakes_delivery: bool = False
 
 
 class Inbox:
@@ -97,11 +102,17 @@ class Inbox:
             "cursors.confirm", lambda tx: cursors.raise_floor(tx, place, order_key, message_id)
         )
 
+    async def move_place(self, old: Thread, new: Thread) -> None:
+        """Sessions, cursors and binding of a channel go on under its new id."""
+        await self._store.write(
+            "place.move", lambda tx: moves.move_place(tx, old, new, self._clock.now_us())
+        )
+
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events; a catch-up will follow."""
         self._wakes.mark_catch_up_due(channel)
 
-    def _spread(self, stored: _Stored, event: Inbound, since: float) -> None:
+    def _spread(self, stored: Stored, event: Inbound, since: float) -> None:
         if stored.accepted.outcome == "ignored":
             self.ignored[stored.accepted.reason] += 1
         if stored.session_id is None:
@@ -113,36 +124,38 @@ class Inbox:
         if stored.wakes_delivery:
             self._wakes.wake_delivery(stored.session_id)
 
-    def _decide(self, tx: Tx, event: Inbound) -> _Stored:
+    def _decide(self, tx: Tx, event: Inbound) -> Stored:
         verdict = admit(event, self._bindings, _find_facts(tx, event))
         if isinstance(verdict, Ignored):
-            return _Stored(Accepted("ignored", verdict.rule))
+            return Stored(Accepted("ignored", verdict.rule))
         now_us = self._clock.now_us()
         platform = event.thread.platform
         if not inbox.remember_event(tx, platform, event.dedupe_key, "seen", now_us):
-            return _Stored(_reword(tx, event))
-        if not isinstance(event, InboundMessage):
-            return _Stored(Accepted("ignored", "access.not_built"))
+            return Stored(_reword(tx, event))
+        if isinstance(event, ButtonPress):
+            return press_button(tx, verdict, event, now_us)
+        if isinstance(event, ChatCommand):
+            return run_command(tx, verdict, event, now_us)
         if event.kind != "message":
             return self._change(tx, event, now_us)
         return self._store_message(tx, verdict, event, now_us)
 
-    def _change(self, tx: Tx, event: InboundMessage, now_us: int) -> _Stored:
+    def _change(self, tx: Tx, event: InboundMessage, now_us: int) -> Stored:
         session_id = sessions.find_session(tx, event.thread)
         if session_id is None:
-            return _Stored(Accepted("ignored", "edit.unknown_message"))
+            return Stored(Accepted("ignored", "edit.unknown_message"))
         text = event.text if event.kind == "edit" else None
         found = inbox.change_queued(tx, session_id, event.message_id, text)
         if found != "taken":
-            return _Stored(Accepted("changed", found), session_id)
+            return Stored(Accepted("changed", found), session_id)
         is_known = inbox.change_edit(tx, session_id, event.message_id, text)
         if text and not is_known:
             inbox.add_message(tx, session_id, event, kind="edit", now_us=now_us)
-        return _Stored(Accepted("changed", found), session_id)
+        return Stored(Accepted("changed", found), session_id)
 
     def _store_message(
         self, tx: Tx, admitted: Admitted, message: InboundMessage, now_us: int
-    ) -> _Stored:
+    ) -> Stored:
         session_id = self._bind(tx, admitted, message, now_us)
         _advance_cursors(tx, message)
         if self._is_too_old(message, now_us):
@@ -151,17 +164,17 @@ class Inbox:
                 "too_old", str(now_us // DAY_US), sentences.TOO_OLD, message.reply_to
             )
             is_new = outbox.add_outbox(tx, session_id, notice, now_us)
-            return _Stored(Accepted("refused", "too_old"), session_id, wakes_delivery=is_new)
+            return Stored(Accepted("refused", "too_old"), session_id, wakes_delivery=is_new)
         refusal = self._find_overload(tx, session_id, message)
         if refusal is not None:
             is_new = outbox.add_outbox(tx, session_id, refusal, now_us)
-            return _Stored(Accepted("refused", "overloaded"), session_id, wakes_delivery=is_new)
+            return Stored(Accepted("refused", "overloaded"), session_id, wakes_delivery=is_new)
         inbox.add_message(tx, session_id, message, now_us=now_us)
         row = sessions.read_session(tx, session_id)
         if row.binding != admitted.binding.key:
             sessions.set_binding(tx, session_id, admitted.binding.key)
         held = self._tell_held(tx, row, message, now_us)
-        return _Stored(Accepted("stored"), session_id, wakes_session=True, wakes_delivery=held)
+        return Stored(Accepted("stored"), session_id, wakes_session=True, wakes_delivery=held)
 
     def _bind(self, tx: Tx, admitted: Admitted, message: InboundMessage, now_us: int) -> SessionId:
         new = sessions.NewSession(

@@ -119,6 +119,7 @@ inbox = Table(
     _text("state", "queued"),
     _text("turn_id", ""),
     _big("received_at_us"),
+    _text("files", ""),
     Index("inbox_session", "session_id", "state"),
     Index("inbox_message", "session_id", "message_id"),
     Index("inbox_turn", "turn_id"),
@@ -126,7 +127,10 @@ inbox = Table(
     sqlite_autoincrement=True,
     sqlite_strict=True,
 )
-"""`kind`: message | quote | edit; `state`: queued | taken | done | removed | skipped."""
+"""`kind`: message | quote | edit; `state`: queued | taken | done | removed | skipped.
+
+`files`: a JSON array of what was attached and what came of it, or empty.
+"""
 
 turns = Table(
     "turns",
@@ -252,13 +256,19 @@ outbox = Table(
     _big("due_at_us", 0),
     _big("created_at_us"),
     _big("done_at_us", 0),
+    _text("card", ""),
+    _text("files", ""),
     UniqueConstraint("session_id", "kind", "episode"),
     Index("outbox_state", "state", "session_id", "id"),
     Index("outbox_turn", "turn_id"),
     sqlite_autoincrement=True,
     sqlite_strict=True,
 )
-"""`kind`: progress, answer or a notice's name; `state`: queued | sending | sent | not_applied."""
+"""`kind`: progress, answer, card, card_end or a notice's name.
+
+`state`: queued | sending | sent | not_applied; `card`: the card as JSON, or empty; `files`: a JSON
+array of the files that follow the text, or empty.
+"""
 
 outbox_parts = Table(
     "outbox_parts",
@@ -272,10 +282,59 @@ outbox_parts = Table(
     _text("message_id", ""),
     _text("error", ""),
     _big("at_us", 0),
+    _text("file", ""),
     PrimaryKeyConstraint("outbox_id", "number"),
     sqlite_strict=True,
 )
-"""`state`: planned, then a receipt's own words; `edits`: the message this part replaces, if any."""
+"""`state`: planned, then a receipt's own words; `edits`: the message this part replaces, if any.
+
+`file`: the file that the part is, as JSON, or empty.
+"""
+
+cards = Table(
+    "cards",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _text("session_id"),
+    _text("kind"),
+    _text("subject"),
+    _text("state", "open"),
+    _text("choice", ""),
+    _text("words", ""),
+    _text("decided_by", ""),
+    _big("created_at_us"),
+    _big("decided_at_us", 0),
+    Index("cards_subject", "kind", "subject"),
+    Index("cards_state", "state", "session_id"),
+    sqlite_strict=True,
+)
+"""`kind`: what is decided, such as effect; `subject`: its id; `state`: open | decided | withdrawn.
+
+`choice` and `words`: what was decided; `decided_by`: the person's id, or who withdrew it.
+"""
+
+card_choices = Table(
+    "card_choices",
+    metadata,
+    Column("nonce", Text, primary_key=True),
+    _text("card_id"),
+    _text("choice"),
+    Index("card_choices_card", "card_id"),
+    sqlite_strict=True,
+)
+
+moves = Table(
+    "moves",
+    metadata,
+    _text("platform"),
+    _text("workspace"),
+    _text("old_channel"),
+    _text("new_channel"),
+    _big("at_us"),
+    PrimaryKeyConstraint("platform", "workspace", "old_channel"),
+    sqlite_strict=True,
+)
+"""Conversations that their platform gave another id; a binding may still name the old one."""
 
 memories = Table(
     "memories",

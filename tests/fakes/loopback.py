@@ -16,7 +16,7 @@ from geode.errors import (
     SendUnknownError,
 )
 from geode.messages import InboundMessage, OutboundBody, Part, Person, Place, QuotedMessage, Thread
-from geode.ports import CatchUpPlan, ChannelStatus, Intake
+from geode.ports import CatchUpPlan, Channel, ChannelLimits, ChannelStatus, Intake
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class LoopbackPlatform:
         return message
 
 
-class LoopbackChannel:
+class LoopbackChannel(Channel):
     """The channel of a `LoopbackPlatform`."""
 
     def __init__(self, platform: LoopbackPlatform, name: str = "loop") -> None:
@@ -83,6 +83,11 @@ class LoopbackChannel:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def limits(self) -> ChannelLimits:
+        """What it takes at most."""
+        return ChannelLimits(text_units_max=4_000, file_bytes_max=1_000_000)
 
     def status(self) -> ChannelStatus:
         return ChannelStatus("up")

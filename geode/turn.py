@@ -33,7 +33,7 @@ from geode.messages import (
 from geode.ports import Channel
 from geode.records.checkpoint import CheckpointSave, write_checkpoint
 from geode.reply.delivery import Delivery
-from geode.reply.progress import ProgressReporter
+from geode.reply.progress import ProgressReporter, ShownTurn
 from geode.session.claims import Claim, ClaimTerms, EarlierDue, claim_session
 from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
@@ -201,9 +201,8 @@ class TurnRunner:
     async def _answer(
         self, claim: Claim, lease: Lease, restored: RestoredTurn
     ) -> tuple[FinishedTurn, Sequence[tuple[str, ReceiptId]]]:
-        progress = ProgressReporter(
-            self._parts.delivery, self._clock, claim.session_id, claim.turn_id, lease.is_held
-        )
+        shown = ShownTurn(claim.session_id, claim.turn_id, claim.thread, claim.reply_to)
+        progress = ProgressReporter(self._parts.delivery, self._clock, shown, lease.is_held)
         day_left = await self._services.read_day_left(self._services.find_binding(claim.binding))
         session = self._services.create_session(
             claim.mode, claim, lease, progress, day_left_micro_usd=day_left

@@ -7,7 +7,7 @@ have been sent: the platform is asked, twice, before it is sent again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -32,6 +32,7 @@ from geode.reply.sending import (
     send_part,
     split_plain,
 )
+from geode.reply.statuses import StatusBoard
 from geode.store import outbox
 from geode.store.database import Store, Tx
 from geode.store.dispatcher import Dispatcher
@@ -72,6 +73,7 @@ class Delivery:
         self._store = parts.store
         self._journal = SendJournal(parts.store, parts.clock, parts.owner, parts.lease_s)
         self._dispatcher = Dispatcher("delivery", self._deliver_thread, parallel_max=PARALLEL_MAX)
+        self.statuses = StatusBoard(self._show_status, parts.clock)
         self._locks: dict[SessionId, asyncio.Lock] = {}
         self._riding: set[SessionId] = set()
         self._claimed: dict[SessionId, ClaimedRow] = {}
@@ -85,6 +87,7 @@ class Delivery:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._dispatcher.run())
             tasks.create_task(self._sweep())
+            tasks.create_task(self.statuses.run())
 
     async def flush(self) -> None:
         """Send everything that is due now; what has to wait for its platform stays for later."""
@@ -121,7 +124,7 @@ class Delivery:
             self.wake(session_id)
 
     async def edit_progress(
-        self, session_id: SessionId, turn_id: str, text: str, may_edit: Callable[[], bool]
+        self, session_id: SessionId, turn_id: str, body: OutboundBody, may_edit: Callable[[], bool]
     ) -> None:
         """Show progress in the turn's progress message, if it is there; best effort.
 
@@ -140,21 +143,27 @@ class Delivery:
             place, message_id = found
             channel = self._parts.channels.get(place.thread.platform)
             if channel is not None and may_edit():
-                part = self._plan(channel, OutboundBody(text, "progress"))[0]
+                part = self._plan(channel, body)[0]
                 await send_part(channel, place, part, edits=message_id, key="")
 
     async def mark_working(self, place: Place, message_id: str, *, is_on: bool) -> None:
         """Show or clear the working mark on a person's message; best effort."""
+        await self._hint(place, lambda channel: channel.react(place, message_id, is_on=is_on))
+
+    async def _show_status(self, place: Place, line: str) -> None:
+        await self._hint(place, lambda channel: channel.set_status(place, line))
+
+    async def _hint(self, place: Place, call: Callable[[Channel], Awaitable[None]]) -> None:
         channel = self._parts.channels.get(place.thread.platform)
         if channel is None:
             return
         try:
             async with asyncio.timeout(MARK_TIMEOUT_S):
-                await channel.react(place, message_id, is_on=is_on)
+                await call(channel)
         except (ChannelError, TimeoutError):
             return
         except Exception:  # boundary: delivery
-            log.exception("mark_failed", channel=channel.name)
+            log.exception("hint_failed", channel=channel.name)
 
     def _lock(self, session_id: SessionId) -> asyncio.Lock:
         return self._locks.setdefault(session_id, asyncio.Lock())

@@ -1,13 +1,14 @@
-"""Live progress of a turn: phase, tools and elapsed time in its progress message, nothing more."""
+"""Live progress of a turn: phase, tools and elapsed time, in its message and its status."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from geode.errors import StoreError
 from geode.log import get_logger
-from geode.messages import SessionId, TurnId
+from geode.messages import OutboundBody, Place, ProgressStep, SessionId, Thread, TurnId
 from geode.ports import Clock
 from geode.reply import sentences
 from geode.reply.delivery import Delivery
@@ -17,6 +18,18 @@ log = get_logger(__name__)
 FIRST_EDIT_S = 2.0
 """A turn shorter than this shows no more than its first progress line."""
 EDIT_INTERVAL_S = 3.0
+STEPS_MAX = 20
+"""The newest steps that a progress message lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """The turn whose progress is shown, and where."""
+
+    session_id: SessionId
+    turn_id: TurnId
+    thread: Thread
+    reply_to: str
 
 
 class ProgressReporter:
@@ -26,18 +39,17 @@ class ProgressReporter:
         self,
         delivery: Delivery,
         clock: Clock,
-        session_id: SessionId,
-        turn_id: TurnId,
+        turn: ShownTurn,
         may_edit: Callable[[], bool],
     ) -> None:
         self._delivery = delivery
         self._clock = clock
-        self._session_id = session_id
-        self._turn_id = turn_id
+        self._turn = turn
         self._may_edit = may_edit
         self._began = clock.monotonic()
         self._phase = "thinking"
         self._tools: tuple[str, ...] = ()
+        self._steps: list[ProgressStep] = []
         self._note = ""
         self._changed = asyncio.Event()
         self._editing = asyncio.Lock()
@@ -46,6 +58,8 @@ class ProgressReporter:
     def step(self, phase: str, tools: tuple[str, ...] = ()) -> None:
         """The turn entered a phase; returns at once."""
         self._phase, self._tools = phase, tools
+        self._steps = [ProgressStep(step.title, "done") for step in self._steps]
+        self._steps = [*self._steps, *map(ProgressStep, tools)][-STEPS_MAX:]
         self._changed.set()
 
     def note(self, sentence: str) -> None:
@@ -61,6 +75,14 @@ class ProgressReporter:
 
     async def run(self) -> None:
         """Edit while there is something new, until cancelled."""
+        turn, statuses = self._turn, self._delivery.statuses
+        statuses.put(turn.turn_id, Place(turn.thread, turn.reply_to), self._line)
+        try:
+            await self._keep_edited()
+        finally:
+            await statuses.take(turn.turn_id)
+
+    async def _keep_edited(self) -> None:
         await self._clock.sleep(FIRST_EDIT_S)
         while True:
             await self._changed.wait()
@@ -71,17 +93,21 @@ class ProgressReporter:
             await self._clock.sleep(EDIT_INTERVAL_S)
 
     async def _edit(self) -> None:
+        turn = self._turn
+        body = OutboundBody(self._text(), "progress", steps=tuple(self._steps))
         try:
             await self._delivery.edit_progress(
-                self._session_id, self._turn_id, self._line(), self._may_still_edit
+                turn.session_id, turn.turn_id, body, self._may_still_edit
             )
         except StoreError as error:
-            log.warning("progress_not_shown", session=self._session_id, reason=str(error))
+            log.warning("progress_not_shown", session=turn.session_id, reason=str(error))
 
     def _may_still_edit(self) -> bool:
         return not self._is_over and self._may_edit()
 
     def _line(self) -> str:
         elapsed_s = self._clock.monotonic() - self._began
-        line = sentences.describe_progress(self._phase, self._tools, elapsed_s)
-        return f"{line}\n{self._note}" if self._note else line
+        return sentences.describe_progress(self._phase, self._tools, elapsed_s)
+
+    def _text(self) -> str:
+        return f"{self._line()}\n{self._note}" if self._note else self._line()

@@ -57,19 +57,35 @@ class Recorder:
 
 
 class Trap:
-    """Sends its own process a signal at one point."""
+    """Sends its own process a signal at one point, and says what stood in its window then.
 
-    def __init__(self, point: Point, number: signal.Signals) -> None:
+    A window is open from the last check before a call to the call's end. The signal stops every
+    task: a send that stood in its window may be made once more when it goes on.
+    """
+
+    def __init__(self, point: Point, number: signal.Signals, windows: Path | None = None) -> None:
         self._point = point
         self._number = number
+        self._windows = windows
+        self._open: Counter[str] = Counter()
         self._seen = 0
 
     def hit(self, name: str) -> None:
         """Spring when the point is the nth of its name."""
+        place, _, what = name.partition(":")
+        if place == "send.window":
+            self._open[what] += 1
+        elif place == "send.after":
+            self._open[what] -= 1
         if name == self._point.name:
             self._seen += 1
             if self._seen == self._point.nth:
-                os.kill(os.getpid(), self._number)
+                self._spring()
+
+    def _spring(self) -> None:
+        if self._windows is not None:
+            self._windows.write_text("\n".join(+self._open))
+        os.kill(os.getpid(), self._number)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,16 @@ from geode.errors import (
     SendUnfindableError,
     SendUnknownError,
 )
-from geode.messages import InboundMessage, OutboundBody, Part, Person, Place, QuotedMessage, Thread
+from geode.messages import (
+    InboundMessage,
+    OutboundBody,
+    Part,
+    Person,
+    Place,
+    ProgressStep,
+    QuotedMessage,
+    Thread,
+)
 from geode.ports import CatchUpPlan, Channel, ChannelLimits, ChannelStatus, Intake
 
 
@@ -39,6 +48,8 @@ class LoopbackPlatform:
         self.faults: list[str] = []
         """Each send takes the first: down, refused, format, limited, dropped, unsent."""
         self.working: set[str] = set()
+        self.statuses: list[str] = []
+        self.steps: list[tuple[ProgressStep, ...]] = []
         self.is_searchable = True
         """Whether a message of ours can be looked for."""
         self._count = 1000
@@ -99,6 +110,8 @@ class LoopbackChannel(Channel):
         self._stopped.set()
 
     def plan(self, body: OutboundBody) -> tuple[Part, ...]:
+        if body.steps:
+            self._platform.steps.append(body.steps)
         texts = body.markdown.split("\n---\n")
         return tuple(Part({"text": text}, text) for text in texts)
 
@@ -138,6 +151,9 @@ class LoopbackChannel(Channel):
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
         (self._platform.working.add if is_on else self._platform.working.discard)(message_id)
+
+    async def set_status(self, place: Place, line: str) -> None:
+        self._platform.statuses.append(line)
 
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
         return [

@@ -11,7 +11,7 @@ from fakes.scripted_model import say
 from fakes.spine_room import LEASE_S, THREAD, RoomClock, SpineRoom, open_room, place_thread
 
 from geode.errors import ChannelDownError
-from geode.messages import Part, Place, SessionId, Thread
+from geode.messages import OutboundBody, Part, Place, SessionId, Thread
 from geode.reply import sentences
 from geode.store.outbox import NewOutbox, add_outbox
 from geode.store.tables import outbox, outbox_parts
@@ -449,10 +449,16 @@ async def test_progress_is_edited_only_while_nothing_else_waits(room: SpineRoom)
     await put(room, session_id, sentences.WORKING, "progress", "t1")
     await worker.deliver(session_id)
 
-    await worker.delivery.edit_progress(session_id, "t1", "step 1", lambda: True)
-    await worker.delivery.edit_progress(session_id, "t1", "forbidden", lambda: False)
+    await worker.delivery.edit_progress(
+        session_id, "t1", OutboundBody("step 1", "progress"), lambda: True
+    )
+    await worker.delivery.edit_progress(
+        session_id, "t1", OutboundBody("forbidden", "progress"), lambda: False
+    )
     await put(room, session_id, "the answer", "answer", "t1")
-    await worker.delivery.edit_progress(session_id, "t1", "too late", lambda: True)
+    await worker.delivery.edit_progress(
+        session_id, "t1", OutboundBody("too late", "progress"), lambda: True
+    )
 
     (post,) = room.platform.posted
     assert (post.text, post.edits) == ("step 1", [sentences.WORKING])
@@ -466,7 +472,9 @@ async def test_progress_never_overwrites_an_answer_that_was_delivered(room: Spin
     await put(room, session_id, "the answer", "answer", "t1")
     await worker.deliver(session_id)
 
-    await worker.delivery.edit_progress(session_id, "t1", "still working", lambda: True)
+    await worker.delivery.edit_progress(
+        session_id, "t1", OutboundBody("still working", "progress"), lambda: True
+    )
 
     assert room.platform.texts(THREAD) == ["the answer"]
 

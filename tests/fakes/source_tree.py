@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 _TEXT_SUFFIXES = {".py", ".md", ".toml", ".lock", ".yml", ".yaml", ".json", ".service", ".mako", ""}
-_FOLDERS = ("geode", "channels", "tests", "bench", "deploy", ".ci")
+_FOLDERS = ("geode", "channels", "tests", "bench", "deploy", "docs", ".ci")
 
 
 def list_sources(*folders: str) -> list[Path]:
@@ -25,7 +25,9 @@ def list_texts() -> list[Path]:
     top = [path for path in ROOT.iterdir() if path.is_file() and path.suffix in _TEXT_SUFFIXES]
     below = [path for name in _FOLDERS for path in (ROOT / name).rglob("*") if path.is_file()]
     texts = [path for path in [*top, *below] if path.suffix in _TEXT_SUFFIXES]
-    return sorted(path for path in texts if "__pycache__" not in path.parts)
+    # In a second work tree of the repository `.git` is a file that says where the first one is.
+    left_out = {"__pycache__", ".git"}
+    return sorted(path for path in texts if not left_out & set(path.parts))
 
 
 def list_rooms() -> list[str]:

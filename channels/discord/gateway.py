@@ -15,6 +15,9 @@ from geode.messages import JsonObject
 TakeEvent = Callable[[str, JsonObject], None]
 
 HEARTBEAT_TIMEOUT_S = 60.0
+CLOSE_CODE = 4000
+FINAL_CLOSES = frozenset({4004, 4010, 4011, 4012, 4013, 4014})
+"""With these Discord ends a bot's socket for good."""
 RATE_LIMIT_WAIT_S_MAX = 30.0
 """The library waits out a shorter 429 by itself."""
 
@@ -51,6 +54,8 @@ class GatewayClient(discord.Client):
             enable_debug_events=True,
         )
         self._forget_messages()
+        self._connect_socket = self.http.ws_connect
+        self.http.ws_connect = self._open_socket
         self._take = take
         self._on_lost = on_lost
 
@@ -62,6 +67,25 @@ class GatewayClient(discord.Client):
         parsers = self._connection.parsers
         for name in [name for name in parsers if name.startswith("MESSAGE_")]:
             del parsers[name]
+
+    async def _open_socket(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        """A socket whose final close code outlives its closing.
+
+        The library answers a close before it reads the code. When the socket is gone by then, the
+        answer fails, the code is overwritten by 1006, and the library would connect for ever.
+        """
+        socket = await self._connect_socket(url, compress=compress)
+        close = socket.close
+
+        async def close_with_its_code(*, code: int = CLOSE_CODE, message: bytes = b"") -> bool:
+            said = socket.close_code
+            is_closed = await close(code=code, message=message)
+            if said in FINAL_CLOSES and socket.close_code != said:
+                raise discord.ConnectionClosed(socket, shard_id=None, code=said)
+            return is_closed
+
+        socket.close = close_with_its_code
+        return socket
 
     async def on_socket_raw_receive(self, text: str) -> None:
         """Every frame before the library reads it; the calls come in the order of the frames."""

@@ -39,9 +39,6 @@ class Spots:
         spot = self._cached(channel, guild) or self._looked_up.get(channel)
         if spot is None:
             spot = await self._ask(channel, guild)
-            self._looked_up[channel] = spot
-            if len(self._looked_up) > LOOKED_UP_MAX:
-                self._looked_up.popitem(last=False)
         return spot
 
     def is_cached(self, channel: str) -> bool:
@@ -66,12 +63,16 @@ class Spots:
         try:
             found = await self._rest.read_channel(channel)
         except PlatformRefusedError:
+            # Not remembered: a thread's id is known before the thread is open.
             return Spot(channel, guild, NOWHERE)
         spot = read_spot(found, guild)
-        if spot.kind != "thread":
-            return spot
-        parent = await self.find(spot.parent, guild)
-        return Spot(channel, guild, "thread", spot.parent, parent.category)
+        if spot.kind == "thread":
+            parent = await self.find(spot.parent, guild)
+            spot = Spot(channel, guild, "thread", spot.parent, parent.category)
+        self._looked_up[channel] = spot
+        if len(self._looked_up) > LOOKED_UP_MAX:
+            self._looked_up.popitem(last=False)
+        return spot
 
 
 def read_spot(channel: JsonObject, guild: str) -> Spot:

@@ -69,12 +69,16 @@ class DiscordCore:
         await self.gateway.dispatch(name, message_json(self.world, post, form="gateway"))
 
     async def open_thread(
-        self, name: str = "thread", *, channel: str = GENERAL, is_hidden: bool = False
+        self,
+        name: str = "thread",
+        *,
+        channel: str = GENERAL,
+        is_hidden: bool = False,
+        message: str = "",
     ) -> Room:
-        """A person opens a thread in a channel, from no message."""
-        room = self.world.add_room(
-            Room(self.world.next_id(), name, THREAD, parent=channel, is_hidden=is_hidden)
-        )
+        """A person opens a thread in a channel; `message` is what it hangs on, if anything."""
+        opened = message or self.world.next_id()
+        room = self.world.add_room(Room(opened, name, THREAD, channel, is_hidden=is_hidden))
         if not is_hidden:
             await self.gateway.dispatch("THREAD_CREATE", room_json(self.world, room))
         return room

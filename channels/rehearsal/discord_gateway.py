@@ -56,6 +56,14 @@ class Connection:
             with contextlib.suppress(ConnectionError):
                 await self.ws.send_bytes(packed)
 
+    async def hang_up(self, code: int, *, is_abrupt: bool = False) -> None:
+        """Close with a code; abruptly: gone before the client can answer the close frame."""
+        closing = asyncio.create_task(self.ws.close(code=code))
+        if is_abrupt and self.transport is not None:
+            await asyncio.sleep(0)
+            self.transport.close()
+        await closing
+
 
 class Gateway:
     """Every session and connection; each event is kept for whoever resumes."""
@@ -67,6 +75,8 @@ class Gateway:
         self.heartbeat_ms = 41_250
         self.identify_close = 0
         """When set, the code with which an IDENTIFY is answered (4004, 4014)."""
+        self.is_abrupt = False
+        """Whether a socket that is closed with a code is gone at once."""
         self.sessions: dict[str, Session] = {}
         self.connections: list[Connection] = []
         self.counters: Counter[str] = Counter()
@@ -125,7 +135,7 @@ class Gateway:
         close = self._refuse(asked)
         if close:
             self.counters[f"refused_{close}"] += 1
-            await connection.ws.close(code=close)
+            await connection.hang_up(close, is_abrupt=self.is_abrupt)
             return
         session = Session(uuid.uuid4().hex)
         self.sessions[session.id] = connection_session = session
@@ -205,7 +215,7 @@ class Gateway:
     async def close_all(self, code: int) -> None:
         """Close every connection with that code."""
         for connection in list(self.connections):
-            await connection.ws.close(code=code)
+            await connection.hang_up(code, is_abrupt=self.is_abrupt)
 
     def kill_all(self) -> int:
         """Cut every connection without a close frame."""

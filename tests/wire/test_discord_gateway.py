@@ -54,11 +54,13 @@ async def test_invalid_session_is_identified_anew_and_read_back() -> None:
         await world.wait_state("up")
 
 
+@pytest.mark.parametrize("is_abrupt", [False, True])
 @pytest.mark.parametrize(("code", "words"), [(4014, "content intent"), (4004, "token")])
 async def test_fatal_close_ends_this_channel_without_a_reconnect_dc_02(
-    code: int, words: str
+    code: int, words: str, is_abrupt: bool
 ) -> None:
     async with discord_world() as world:
+        world.discord.gateway.is_abrupt = is_abrupt
         world.discord.gateway.identify_close = code
         world.discord.gateway.sessions.clear()
         await world.discord.gateway.close_all(code)
@@ -70,17 +72,20 @@ async def test_fatal_close_ends_this_channel_without_a_reconnect_dc_02(
         assert gateway(world, "connections") == 1
 
 
-async def test_intent_that_is_off_is_named_and_ends_this_channel_dc_02() -> None:
+@pytest.mark.parametrize("is_abrupt", [False, True])
+async def test_intent_that_is_off_is_named_and_ends_this_channel_dc_02(is_abrupt: bool) -> None:
     async with RehearsalDiscord() as discord:
         discord.world.has_content_intent = False
+        discord.gateway.is_abrupt = is_abrupt
         channel = make_channel(discord)
         with trusting(discord):
             async with running(channel, MemoryIntake()):
                 await discord.wait_for(lambda: discord.gateway.counters["refused_4014"])
                 await discord.wait_for(lambda: not discord.gateway.connections)
-                await discord.wait_for(lambda: channel._client is None)
+                await discord.wait_for(
+                    lambda: channel._client is None and channel.status().state == "degraded"
+                )
 
-                assert channel.status().state == "degraded"
                 assert "message content intent" in channel.status().reason
 
         assert discord.gateway.counters["connections"] == 1

@@ -251,3 +251,15 @@ async def test_earlier_messages_of_a_thread_are_quoted_with_its_first_message() 
         quotes = await world.channel.read_earlier(where.thread, some[0].id)
         assert [quote.text for quote in quotes] == ["the root", "word 0", "word 1"]
         assert quotes[0].sender.id == ANA
+
+
+async def test_thread_that_was_not_open_yet_is_found_once_it_is() -> None:
+    async with discord_world() as world:
+        where = await world.ask()
+        plan = CatchUpPlan(threads=(CatchUpThread(where.thread, where.thread.thread),))
+        await world.channel.catch_up(plan, world.intake)
+        room = await world.discord.open_thread(is_hidden=True, message=where.thread.thread)
+
+        await world.ask("inside", channel=room.id)
+
+        assert world.intake.stored[-1].thread == where.thread

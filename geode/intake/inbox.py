@@ -157,7 +157,7 @@ class Inbox:
         self, tx: Tx, admitted: Admitted, message: InboundMessage, now_us: int
     ) -> Stored:
         session_id = self._bind(tx, admitted, message, now_us)
-        _advance_cursors(tx, message)
+        _open_cursors(tx, message)
         if self._is_too_old(message, now_us):
             inbox.add_message(tx, session_id, message, state="skipped", now_us=now_us)
             notice = NewOutbox(
@@ -228,11 +228,11 @@ def _find_facts(tx: Tx, event: Inbound) -> ThreadFacts:
     return ThreadFacts(is_followed=first is None or event.order_key >= first)
 
 
-def _advance_cursors(tx: Tx, message: InboundMessage) -> None:
+def _open_cursors(tx: Tx, message: InboundMessage) -> None:
     thread = message.thread
     # A direct message was served before its first message was stored; that may not be its first.
     begun = not message.is_direct
-    cursors.advance_cursor(tx, thread, message.order_key, message.message_id, is_begun=begun)
+    cursors.open_cursor(tx, thread, message.order_key, message.message_id, is_begun=begun)
     if message.message_id == thread.thread:
         root = type(thread)(thread.platform, thread.workspace, thread.channel, "")
-        cursors.advance_cursor(tx, root, message.order_key, message.message_id)
+        cursors.open_cursor(tx, root, message.order_key, message.message_id)

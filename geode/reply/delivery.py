@@ -98,10 +98,6 @@ class Delivery:
             await self._parts.clock.sleep(FLUSH_STEP_S)
         await self._dispatcher.wait_idle()
 
-    async def wait_idle(self) -> None:
-        """Return when nothing is being sent."""
-        await self._dispatcher.wait_idle()
-
     async def write_along(
         self, label: str, session_id: SessionId, unit: Callable[[Tx], Value]
     ) -> Value:

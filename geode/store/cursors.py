@@ -1,7 +1,7 @@
 """How far each place was read: what a catch-up after a gap starts from.
 
-A cursor has a head, the newest message stored, and a floor, below which nothing is missing. Live
-messages move the head only: the floor is where the channel's last confirmed reading ended.
+A cursor's floor, below which nothing is missing, is where the channel's last confirmed reading
+ended. Live messages do not move it.
 """
 
 from __future__ import annotations
@@ -14,37 +14,30 @@ from geode.ports import CatchUpRoot, CatchUpThread
 from geode.store.statements import Statement
 from geode.store.tables import cursors, sessions, threads
 
-_PLACE = ("platform", "workspace", "channel", "thread")
-_MADE = upsert(cursors)
-_ADVANCE = Statement(
-    _MADE.on_conflict_do_update(
-        index_elements=_PLACE,
-        set_={"order_key": _MADE.excluded.order_key, "message_id": _MADE.excluded.message_id},
-        where=cursors.c.order_key < _MADE.excluded.order_key,
-    ),
-    (*_PLACE, "order_key", "message_id", "floor_key", "floor_id", "at_us"),
+_OPEN = Statement(
+    upsert(cursors).on_conflict_do_nothing(),
+    ("platform", "workspace", "channel", "thread", "floor_key", "floor_id", "at_us"),
 )
 
 
-def advance_cursor(
+def open_cursor(
     tx: Connection, thread: Thread, order_key: str, message_id: str, *, is_begun: bool = True
 ) -> None:
-    """Move a place's head forward to the message, never back.
+    """Know a place from the first message on that is stored of it.
 
-    A new place begins with it, unless it was served before without having a row (`is_begun`).
+    Nothing before that message is missing, unless the place was served before without having a row
+    (`is_begun`).
     """
     row = {
         "platform": thread.platform,
         "workspace": thread.workspace,
         "channel": thread.channel,
         "thread": thread.thread,
-        "order_key": order_key,
-        "message_id": message_id,
         "floor_key": order_key if is_begun else "",
         "floor_id": message_id if is_begun else "",
         "at_us": 0,
     }
-    _ADVANCE.run(tx, row)
+    _OPEN.run(tx, row)
 
 
 def begin_cursor(tx: Connection, place: Thread, now_us: int) -> None:
@@ -54,8 +47,6 @@ def begin_cursor(tx: Connection, place: Thread, now_us: int) -> None:
         workspace=place.workspace,
         channel=place.channel,
         thread=place.thread,
-        order_key="",
-        message_id="",
         floor_key="",
         floor_id="",
         at_us=now_us,

@@ -94,15 +94,13 @@ cursors = Table(
     _text("workspace"),
     _text("channel"),
     _text("thread"),
-    _text("order_key"),
-    _text("message_id"),
     _text("floor_key"),
     _text("floor_id"),
     _big("at_us"),
     PrimaryKeyConstraint("platform", "workspace", "channel", "thread"),
     sqlite_strict=True,
 )
-"""`order_key`: the newest message stored; `floor_key`: nothing before it is missing."""
+"""`floor_key`: nothing before it is missing; `floor_id`: the message it belongs to."""
 
 inbox = Table(
     "inbox",
@@ -302,6 +300,7 @@ cards = Table(
     _text("choice", ""),
     _text("words", ""),
     _text("decided_by", ""),
+    _text("message_id", ""),
     _big("created_at_us"),
     _big("decided_at_us", 0),
     Index("cards_subject", "kind", "subject"),
@@ -310,7 +309,8 @@ cards = Table(
 )
 """`kind`: what is decided, such as effect; `subject`: its id; `state`: open | decided | withdrawn.
 
-`choice` and `words`: what was decided; `decided_by`: the person's id, or who withdrew it.
+`choice` and `words`: what was decided; `decided_by`: platform and id of the person, or who withdrew
+it; `message_id`: the message whose button was pressed.
 """
 
 card_choices = Table(

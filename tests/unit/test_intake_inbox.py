@@ -241,14 +241,11 @@ async def test_inbox_cursor_keeps_its_floor_when_live_messages_pass_a_gap(
 
     found = await store.read(
         lambda tx: tx.execute(
-            select(cursors.c.floor_id, cursors.c.message_id).where(
-                cursors.c.thread == THREAD.thread
-            )
+            select(cursors.c.floor_key, cursors.c.floor_id).where(cursors.c.thread == THREAD.thread)
         ).one()
     )
 
-    assert found.floor_id == first.message_id
-    assert found.message_id > found.floor_id
+    assert tuple(found) == (first.order_key, first.message_id)
 
 
 async def test_inbox_marks_a_catch_up_due_when_it_could_not_store(

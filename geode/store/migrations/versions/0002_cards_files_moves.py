@@ -13,7 +13,7 @@ BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Add the columns with empty defaults and create the tables."""
+    """Add the columns with empty defaults, create the tables, drop what nobody reads."""
     for table, column in (
         ("inbox", "files"),
         ("outbox", "card"),
@@ -24,6 +24,8 @@ def upgrade() -> None:
     _create_cards()
     _create_card_choices()
     _create_moves()
+    for column in ("order_key", "message_id"):
+        op.drop_column("cursors", column)
 
 
 def _create_cards() -> None:
@@ -37,6 +39,7 @@ def _create_cards() -> None:
         sa.Column("choice", TEXT, server_default="", nullable=False),
         sa.Column("words", TEXT, server_default="", nullable=False),
         sa.Column("decided_by", TEXT, server_default="", nullable=False),
+        sa.Column("message_id", TEXT, server_default="", nullable=False),
         sa.Column("created_at_us", BIG, nullable=False),
         sa.Column("decided_at_us", BIG, server_default="0", nullable=False),
         sa.PrimaryKeyConstraint("id"),

@@ -34,7 +34,8 @@ from geode.ports import Channel
 from geode.records.checkpoint import CheckpointSave, write_checkpoint
 from geode.reply.delivery import Delivery
 from geode.reply.progress import ProgressReporter, ShownTurn
-from geode.session.claims import Claim, ClaimTerms, EarlierDue, claim_session
+from geode.session.claims import Claim, ClaimTerms, Due, EarlierDue, claim_session
+from geode.session.downloads import Downloads
 from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
 from geode.session.requests import compose_request
@@ -92,6 +93,9 @@ class TurnRunner:
         self._restorer = TurnRestorer(
             parts.services.receipts, parts.services.checkpoints, parts.services.tools
         )
+        self._downloads = Downloads(
+            self._store, parts.channels, parts.services.shelf, parts.services.take_out
+        )
 
     async def run_session(self, session_id: SessionId) -> bool:
         """Run the session's next turn, if there is one; True when another waits behind it."""
@@ -130,11 +134,14 @@ class TurnRunner:
             except asyncio.CancelledError:
                 await self._undo_claim(claiming)
                 raise
-            if not isinstance(claimed, EarlierDue):
+            if claimed is None or isinstance(claimed, Claim):
                 return None if claimed is None else (claimed, since)
-            await self._read_earlier(claimed)
+            if isinstance(claimed, EarlierDue):
+                await self._read_earlier(claimed)
+            else:
+                await self._downloads.fetch(claimed)
 
-    async def _undo_claim(self, claiming: asyncio.Future[Claim | EarlierDue | None]) -> None:
+    async def _undo_claim(self, claiming: asyncio.Future[Claim | Due | None]) -> None:
         """Hand back what a claim under way still takes after its task was cancelled."""
         await asyncio.wait((claiming,), timeout=HAND_BACK_TIMEOUT_S)
         if claiming.done() and claiming.exception() is None:

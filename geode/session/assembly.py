@@ -14,6 +14,7 @@ from geode.records.urls import SessionUrls
 from geode.session.histories import Histories
 from geode.session.secrecy import TakeOut, hide_secrets
 from geode.session.services import SharedServices
+from geode.session.shelf import Shelf
 from geode.settings import Settings
 from geode.settings_load import Loaded
 from geode.steps import Tool
@@ -38,8 +39,12 @@ def build_services(
     """
     clock, settings = store.clock, loaded.settings
     receipts = EffectReceiptStore(store, clock)
+    shelf = Shelf(
+        Workspaces(loaded.state_folder / "files", failpoints=failpoints),
+        loaded.state_folder / "kept",
+    )
     built_in = build_catalogue(
-        workspaces=Workspaces(loaded.state_folder / "files", failpoints=failpoints),
+        workspaces=shelf.workspaces,
         memory=BindingMemory(store, clock),
         witness=SessionUrls(store, find_urls, normalise_url),
         grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
@@ -58,6 +63,7 @@ def build_services(
         identity=load_identity(loaded.state_folder),
         state_folder=loaded.state_folder,
         histories=Histories(store.clock),
+        shelf=shelf,
         take_out=take_out,
     )
 

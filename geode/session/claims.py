@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from geode.messages import Message, Mode, SessionId, SessionState, Text, Thread, TurnId
+from geode.messages import Block, Message, Mode, SessionId, SessionState, Thread, TurnId
 from geode.reply import sentences
 from geode.session.histories import Place
 from geode.store import conversation, inbox, outbox, sessions, turns
@@ -18,8 +18,8 @@ from geode.store.outbox import NewOutbox
 from geode.store.timeline import TimelineEntry, append_entries
 from geode.store.turns import NewTurn
 
-Compose = Callable[[Sequence[InboxRow]], str]
-"""Renders the collected messages, each with its sender, as the text of one user message."""
+Compose = Callable[[Sequence[InboxRow]], tuple[Block, ...]]
+"""Renders the collected messages, each with its sender, as the blocks of one user message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,21 @@ class EarlierDue:
     before: str
 
 
-def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | EarlierDue | None:
+@dataclass(frozen=True, slots=True)
+class FilesDue:
+    """Before a turn begins, what its messages carry is to be fetched and settled."""
+
+    session_id: SessionId
+    thread: Thread
+    rows: tuple[InboxRow, ...]
+    """Every waiting message with files, also the settled ones: together they are one burst."""
+
+
+Due: TypeAlias = EarlierDue | FilesDue
+"""What is to be done before the session can be claimed."""
+
+
+def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | Due | None:
     """Claim an idle session with messages, or a running one whose lease has run out.
 
     None when there is nothing to do or another worker holds it. Never steals a live lease.
@@ -90,13 +104,17 @@ def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | E
     return _begin(tx, row, terms)
 
 
-def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | None:
+def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:
     session_id = SessionId(row.id)
     turn_id = TurnId("t" + secrets.token_hex(8))
-    taken = inbox.take_queued(tx, session_id, turn_id)
+    taken = inbox.list_queued(tx, session_id)
     asked = [each for each in taken if each.kind == "message"]
     if not asked:
         return None
+    carrying = tuple(each for each in asked if each.files)
+    if not all(file.is_settled for each in carrying for file in each.attachments):
+        return FilesDue(session_id, sessions.find_thread(tx, session_id), carrying)
+    inbox.take_rows(tx, taken, turn_id)
     new = NewTurn(
         id=turn_id,
         session_id=session_id,
@@ -109,7 +127,7 @@ def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | None:
     )
     turns.begin_turn(tx, new, terms.now_us)
     history = _recall(tx, row, row.chapter, terms)
-    request = Message("user", (Text(terms.compose(taken)),))
+    request = Message("user", terms.compose(taken))
     conversation.append_messages(tx, session_id, turn_id, (request,))
     progress = NewOutbox("progress", turn_id, sentences.WORKING, new.reply_to, turn_id)
     outbox.add_outbox(tx, session_id, progress, terms.now_us)

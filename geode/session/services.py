@@ -24,6 +24,7 @@ from geode.session.histories import Histories
 from geode.session.leases import Lease
 from geode.session.restore import describe_batch, identity_of, tell_uncertain
 from geode.session.secrecy import TakeOut
+from geode.session.shelf import Shelf
 from geode.settings import Binding, Profile, Settings
 from geode.steps import BoundToolPlan, Tool, ToolContext
 from geode.store.database import Store
@@ -56,6 +57,7 @@ class SharedServices:
     """The chosen sections of GEODE.md."""
     state_folder: Path
     histories: Histories
+    shelf: Shelf
     take_out: TakeOut = str
     """Replaces registered secrets in what comes in."""
     _plans: dict[tuple[Mode, str], BoundToolPlan] = field(

@@ -9,6 +9,12 @@ from sqlalchemy import Connection, bindparam, case, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import InboundMessage, QuotedMessage, SessionId, TurnId
+from geode.store.attachments import (
+    Attachment,
+    attachments_to_json,
+    json_to_attachments,
+    refs_to_json,
+)
 from geode.store.statements import Statement
 from geode.store.tables import dedupe, inbox
 
@@ -29,6 +35,7 @@ _ADD = Statement(
         "state",
         "reply_to",
         "received_at_us",
+        "files",
     ),
 )
 _COUNT = Statement(
@@ -51,6 +58,7 @@ _WAITING = Statement(
         inbox.c.text,
         inbox.c.kind,
         inbox.c.reply_to,
+        inbox.c.files,
     )
     .where(inbox.c.session_id == bindparam("session"), inbox.c.state == "queued")
     .order_by(inbox.c.order_key, inbox.c.id)
@@ -89,6 +97,13 @@ class InboxRow:
     kind: str
     """message | quote | edit"""
     reply_to: str
+    files: str = ""
+    """As the column has it."""
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """What was attached, and what came of it."""
+        return json_to_attachments(self.files)
 
 
 def remember_event(tx: Connection, platform: str, key: str, outcome: str, now_us: int) -> bool:
@@ -123,6 +138,8 @@ def add_message(
         "state": state,
         "reply_to": message.reply_to,
         "received_at_us": now_us,
+        # An edit changes words: the files came with the message itself.
+        "files": refs_to_json(message.files) if kind == "message" else "",
     }
     return _ADD.scalar(tx, row)
 
@@ -223,13 +240,26 @@ def change_edit(tx: Connection, session_id: SessionId, message_id: str, text: st
     return bool(changed.all())
 
 
-def take_queued(tx: Connection, session_id: SessionId, turn_id: TurnId) -> list[InboxRow]:
-    """Give every queued row to the turn, in the platform's order; empty without a message."""
-    taken = [InboxRow(*row) for row in _WAITING.rows(tx, {"session": session_id})]
-    if not any(row.kind == "message" for row in taken):
-        return []
-    _TAKE.run_many(tx, [{"row": row.id, "turn": turn_id} for row in taken])
-    return taken
+def list_queued(tx: Connection, session_id: SessionId) -> list[InboxRow]:
+    """Every queued row in the platform's order; empty without a message."""
+    queued = [InboxRow(*row) for row in _WAITING.rows(tx, {"session": session_id})]
+    return queued if any(row.kind == "message" for row in queued) else []
+
+
+def take_rows(tx: Connection, rows: Sequence[InboxRow], turn_id: TurnId) -> None:
+    """Give the rows to the turn."""
+    _TAKE.run_many(tx, [{"row": row.id, "turn": turn_id} for row in rows])
+
+
+def settle_files(tx: Connection, row: InboxRow, settled: Sequence[Attachment]) -> bool:
+    """Write what came of a row's files; False when another worker settled them first."""
+    changed = tx.execute(
+        update(inbox)
+        .where(inbox.c.id == row.id, inbox.c.files == row.files)
+        .values(files=attachments_to_json(settled))
+        .returning(inbox.c.id)
+    )
+    return bool(changed.all())
 
 
 def has_queued(tx: Connection, session_id: SessionId) -> bool:

@@ -14,7 +14,10 @@ from geode.errors import FileRefusedError, PathRefusedError
 from geode.messages import SessionId
 from geode.ports import Failpoints, NoFailpoints
 from geode.tools import beneath, replace
+from geode.tools.names import number_name
 from geode.tools.paths import WorkspacePath, is_reserved
+
+NAMES_TRIED_MAX = 1_000
 
 _SESSION_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}", re.ASCII)
 
@@ -164,6 +167,41 @@ class Workspaces:
             )
         with self._writing:
             return self._write(session, path, content, operation)
+
+    def add_file(
+        self, session: SessionId, wanted: WorkspacePath, content: bytes, operation: str
+    ) -> WorkspacePath:
+        """Store a file under the wanted name or, when another has it, under the next free one.
+
+        The same content under the same name is not stored twice. The caller bounds the size.
+        """
+        *parents, name = wanted.names
+        with self._writing:
+            for number in range(1, NAMES_TRIED_MAX + 1):
+                path = WorkspacePath((*parents, number_name(name, number)))
+                is_there = self._holds(session, path, content)
+                if is_there is None:
+                    self._write(session, path, content, operation)
+                if is_there is not False:
+                    return path
+        raise FileRefusedError(f"Too many files are named {wanted.text}.")
+
+    def _holds(self, session: SessionId, path: WorkspacePath, content: bytes) -> bool | None:
+        """Whether the path holds exactly the content; None when nothing has that name."""
+        *parents, name = path.given
+        try:
+            with (
+                self.open_session(session) as base,
+                beneath.open_folder(base, tuple(parents)) as folder,
+            ):
+                if beneath.look_up(folder, name) is None:
+                    return None
+                with beneath.open_file(folder, name, path.text) as descriptor:
+                    return beneath.read_at(descriptor, 0, len(content) + 1) == content
+        except FileRefusedError:
+            return None
+        except PathRefusedError:
+            return False
 
     def _write(
         self, session: SessionId, path: WorkspacePath, content: bytes, operation: str

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from geode.errors import (
     ChannelDownError,
+    FileUnavailableError,
     FormatRefusedError,
     SendRateLimitedError,
     SendRefusedError,
@@ -16,6 +17,7 @@ from geode.errors import (
     SendUnknownError,
 )
 from geode.messages import (
+    FileRef,
     InboundMessage,
     OutboundBody,
     Part,
@@ -37,6 +39,8 @@ class Posted:
     text: str
     key: str
     edits: list[str] = field(default_factory=list)
+    content: bytes = b""
+    """Of a file."""
 
 
 class LoopbackPlatform:
@@ -52,7 +56,16 @@ class LoopbackPlatform:
         self.steps: list[tuple[ProgressStep, ...]] = []
         self.is_searchable = True
         """Whether a message of ours can be looked for."""
+        self.files: dict[str, bytes | BaseException | asyncio.Event] = {}
+        """What a download gives by the file's id; an event: nothing before it is set."""
+        self.downloads: list[str] = []
         self._count = 1000
+
+    def attach(self, content: bytes | BaseException, name: str, **more: object) -> FileRef:
+        """A file that a person's message may carry."""
+        file_id = f"F{len(self.files) + 1}"
+        self.files[file_id] = content
+        return FileRef(file_id, name, **more)  # type: ignore[arg-type]
 
     def next_id(self) -> str:
         """Ids grow, and sort as text."""
@@ -90,6 +103,7 @@ class LoopbackChannel(Channel):
         self._platform = platform
         self._name = name
         self._stopped = asyncio.Event()
+        self.file_bytes_max = 1_000_000
 
     @property
     def name(self) -> str:
@@ -98,7 +112,7 @@ class LoopbackChannel(Channel):
     @property
     def limits(self) -> ChannelLimits:
         """What it takes at most."""
-        return ChannelLimits(text_units_max=4_000, file_bytes_max=1_000_000)
+        return ChannelLimits(text_units_max=4_000, file_bytes_max=self.file_bytes_max)
 
     def status(self) -> ChannelStatus:
         return ChannelStatus("up")
@@ -148,6 +162,18 @@ class LoopbackChannel(Channel):
         if not self._platform.is_searchable:
             raise SendUnfindableError("nobody may look")
         return next((post.id for post in self._platform.posted if post.key == key), None)
+
+    async def download(self, file: FileRef, bytes_max: int) -> bytes:
+        self._platform.downloads.append(file.id)
+        content = self._platform.files[file.id]
+        if isinstance(content, asyncio.Event):
+            await content.wait()
+            return file.id.encode()
+        if isinstance(content, BaseException):
+            raise content
+        if len(content) > bytes_max:
+            raise FileUnavailableError("It is too large.")
+        return content
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
         (self._platform.working.add if is_on else self._platform.working.discard)(message_id)

@@ -23,7 +23,7 @@ from geode.ports import Accepted, Clock, Failpoints, NoFailpoints
 from geode.reply.delivery import Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
 from geode.session.assembly import build_services
-from geode.session.claims import Claim, ClaimTerms, EarlierDue, claim_session
+from geode.session.claims import Claim, ClaimTerms, Due, claim_session
 from geode.session.leases import Leases
 from geode.session.requests import compose_request
 from geode.settings import Settings
@@ -163,7 +163,7 @@ class SpineRoom:
             compose=compose_request,
         )
 
-    async def claim(self, session_id: SessionId, owner: str = "one") -> Claim | EarlierDue | None:
+    async def claim(self, session_id: SessionId, owner: str = "one") -> Claim | Due | None:
         """Claim a session as that worker."""
         terms = self.terms(owner)
         return await self.store.write("claim", lambda tx: claim_session(tx, session_id, terms))

@@ -110,7 +110,10 @@ async def test_claim_race_has_one_winner(room: SpineRoom) -> None:
 async def test_claim_finds_nothing_without_a_message(room: SpineRoom) -> None:
     await room.say("hi")
     session_id = await room.session_id()
-    await room.store.write("take", lambda tx: inbox.take_queued(tx, session_id, "gone"))  # type: ignore[arg-type]
+    await room.store.write(
+        "take",
+        lambda tx: inbox.take_rows(tx, inbox.list_queued(tx, session_id), "gone"),  # type: ignore[arg-type]
+    )
 
     assert await room.claim(session_id) is None
     assert await room.claim(SessionId("nobody")) is None

@@ -138,6 +138,7 @@ class Daemon:
         store = Store.open(loaded.database_path, chosen.clock, chosen.failpoints)
         try:
             daemon = cls(loaded, store, route, redactor, chosen)
+            await daemon.intake.read_moves()
             daemon.open_channels(env)
             if chosen.is_alone:
                 await store.write("leases.expire", sessions.expire_leases)
@@ -260,7 +261,7 @@ class Daemon:
                 name: {"state": status.state, "reason": status.reason}
                 for name, status in self.channel_states().items()
             },
-            "degraded": list(self.degraded),
+            "degraded": [*self.degraded, *self.intake.tell_moves()],
             "ignored": dict(self.intake.ignored),
             "commits": self.store.writer.commits,
         }

@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from channels.telegram.entities import BotIdentity
-from channels.telegram.failures import MigratedError, PlatformRefusedError, TokenRefusedError
+from channels.telegram.failures import PlatformRefusedError, TokenRefusedError
 from channels.telegram.flood import ChatPauses
 from channels.telegram.parse import GENERAL, PLATFORM
 from channels.telegram.polling import Health, PollingTimes, UpdatePoller
 from channels.telegram.render import render_parts, render_plain
 from channels.telegram.settings import TELEGRAM_API_URL, TelegramSettings
 from channels.telegram.web import TelegramWeb
-from geode.errors import ChannelError, SendUnfindableError
+from geode.errors import (
+    ChannelDownError,
+    ChannelError,
+    PlaceMovedError,
+    SendRefusedError,
+    SendUnfindableError,
+    StoreError,
+)
 from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
@@ -24,6 +31,7 @@ log = logging.getLogger(__name__)
 REACTION = "👀"
 STOP_S = 10.0
 LIMITS = ChannelLimits(text_units_max=4_096, file_bytes_max=20_000_000)
+STAYED_BEHIND = "The message stayed in the chat that the group was before."
 NO_TOKEN = "0:none"  # noqa: S105 - stands where a token is missing
 
 
@@ -49,7 +57,7 @@ class TelegramChannel(Channel):
         api_url = settings.api_url or TELEGRAM_API_URL
         self._web = TelegramWeb(api_url, self._token or NO_TOKEN, timeout_s=times.call_s)
         self._pauses = ChatPauses(context.clock)
-        self._migrations: dict[str, str] = {}
+        self._intake: Intake | None = None
         self._status = ChannelStatus("starting", since_us=context.clock.now_us())
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
@@ -85,6 +93,7 @@ class TelegramChannel(Channel):
             self._report("degraded", "The token is missing.")
             return
         self._ended.clear()
+        self._intake = intake
         try:
             await self._web.open()
             async with asyncio.TaskGroup() as tasks:
@@ -113,7 +122,6 @@ class TelegramChannel(Channel):
             failpoints=self._context.failpoints,
             times=self._times.polling,
         )
-        self._migrations = poller.migrations
         await poller.run(self._report)
 
     async def _identify(self) -> BotIdentity:
@@ -141,31 +149,47 @@ class TelegramChannel(Channel):
         return render_parts(body)
 
     async def send(self, place: Place, part: Part, key: str) -> str:
-        """Post one part and return its id; never retried here, and Telegram keeps no key."""
+        """Post one part and return its id; never retried here, and Telegram keeps no key.
+
+        A group that became a supergroup is followed: nothing was sent, messages have new ids
+        there, and a basic group has no topics.
+        """
         topic = 0 if place.thread.thread in ("", GENERAL) else int(place.thread.thread)
-        reply_to = int(place.reply_to) if place.reply_to else 0
         content = _content(part)
-        chat = self._chat(place)
+        chat = place.thread.channel
         try:
             with self._pauses.pacing(chat):
-                return await self._web.send(chat, content, topic, reply_to)
-        except MigratedError as error:
-            # Nothing was sent, and the supergroup is the same group under another id; messages
-            # have new ids there, and a basic group has no topics.
-            self._migrations[chat] = error.new_chat
-            chat = error.new_chat
-            with self._pauses.pacing(chat):
-                return await self._web.send(chat, content, 0, 0)
+                return await self._web.send(chat, content, topic, _id_of(place.reply_to))
+        except PlaceMovedError as error:
+            await self._note_move(place.thread, error.new_channel)
+            with self._pauses.pacing(error.new_channel):
+                return await self._web.send(error.new_channel, content, 0, 0)
 
     async def edit(self, place: Place, message_id: str, part: Part) -> None:
         """Replace a message of ours; one that already reads so is fine."""
-        chat = self._chat(place)
+        if not _id_of(message_id):
+            raise SendRefusedError(STAYED_BEHIND)
+        chat = place.thread.channel
         try:
             with self._pauses.pacing(chat):
                 await self._web.edit(chat, message_id, _content(part))
+        except PlaceMovedError as error:
+            await self._note_move(place.thread, error.new_channel)
+            raise SendRefusedError(STAYED_BEHIND) from error
         except PlatformRefusedError as error:
             if not error.is_unmodified:
                 raise
+
+    async def _note_move(self, thread: Thread, new_chat: str) -> None:
+        """Let the core move what it keeps of the chat; raises `ChannelDownError` when it cannot."""
+        log.warning("telegram_group_migrated old=%s new=%s", thread.channel, new_chat)
+        if self._intake is None:
+            return
+        old = replace(thread, thread="")
+        try:
+            await self._intake.move_place(old, replace(old, channel=new_chat))
+        except StoreError as error:
+            raise ChannelDownError("The group moved, and that could not be noted.") from error
 
     async def find_sent(
         self, place: Place, key: str, since_us: int, part: Part | None = None
@@ -175,7 +199,9 @@ class TelegramChannel(Channel):
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
         """Put the eyes on a person's message or take them away; both are repeatable."""
-        chat = self._chat(place)
+        if not _id_of(message_id):
+            return
+        chat = place.thread.channel
         with self._pauses.pacing(chat):
             await self._web.mark(chat, message_id, REACTION if is_on else "")
 
@@ -187,9 +213,10 @@ class TelegramChannel(Channel):
         """Nothing to do: Telegram keeps what is not confirmed for a day, and polling takes it."""
         return
 
-    def _chat(self, place: Place) -> str:
-        chat = place.thread.channel
-        return self._migrations.get(chat, chat)
+
+def _id_of(message_id: str) -> int:
+    """A message's number; 0 for none, and for one of a chat that this one was before."""
+    return int(message_id) if message_id.isdecimal() else 0
 
 
 def _content(part: Part) -> JsonObject:

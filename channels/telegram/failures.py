@@ -13,6 +13,7 @@ from geode.errors import (
     ChannelDownError,
     ChannelError,
     FormatRefusedError,
+    PlaceMovedError,
     SendRateLimitedError,
     SendRefusedError,
     SendUnknownError,
@@ -60,14 +61,6 @@ class ConflictError(ChannelDownError):
     """Somebody else receives this bot's updates."""
 
 
-class MigratedError(SendRefusedError):
-    """The group became a supergroup; nothing was sent."""
-
-    def __init__(self, new_chat: str) -> None:
-        super().__init__(f"The group became the supergroup {new_chat}.")
-        self.new_chat = new_chat
-
-
 class PlatformRefusedError(SendRefusedError):
     """Telegram refused a call for good."""
 
@@ -100,7 +93,7 @@ def _refusal_of(error: RefusedCallError, *, is_write: bool) -> ChannelError:
     if error.code == TOO_MANY_REQUESTS:
         return SendRateLimitedError(error.retry_after_s or RETRY_AFTER_DEFAULT_S)
     if error.migrated_to:
-        return MigratedError(error.migrated_to)
+        return PlaceMovedError(error.migrated_to)
     if error.code in (UNAUTHORIZED, NOT_FOUND):
         return TokenRefusedError(f"Telegram refused the token ({error.description}).")
     if error.code == CONFLICT:

@@ -12,10 +12,17 @@ from channels.fields import int_of
 from channels.telegram.albums import Albums
 from channels.telegram.entities import BotIdentity
 from channels.telegram.failures import ConflictError, TokenRefusedError
-from channels.telegram.parse import AlbumPart, Dropped, Migration, Parsed, parse_update
+from channels.telegram.parse import (
+    PLATFORM,
+    AlbumPart,
+    Dropped,
+    Migration,
+    Parsed,
+    parse_update,
+)
 from channels.telegram.web import TelegramWeb
 from geode.errors import ChannelError, SendRateLimitedError, StoreError
-from geode.messages import ChatCommand, InboundMessage, JsonObject
+from geode.messages import ChatCommand, InboundMessage, JsonObject, Thread
 from geode.ports import Clock, Failpoints, Intake
 
 log = logging.getLogger(__name__)
@@ -75,8 +82,6 @@ class UpdatePoller:
         self._conflicts = 0
         self._is_connected = False
         """The last poll was answered."""
-        self.migrations: dict[str, str] = {}
-        """Groups that became supergroups while we ran, old chat to new."""
         self.dropped: Counter[str] = Counter()
         """What arrived and was nothing for us, by name."""
 
@@ -91,23 +96,16 @@ class UpdatePoller:
                 continue
             self._failures = self._conflicts = 0
             self._is_connected = True
-            report("up", self._notice())
+            report("up", "")
             try:
                 await self._take(updates)
             except StoreError as error:
                 log.warning("telegram_update_not_stored reason=%s", error)
                 await self._clock.sleep(self._next_backoff())
             else:
-                report("up", self._notice())
+                report("up", "")
                 if self._albums:
                     await self._clock.sleep(self._times.album_check_s)
-
-    def _notice(self) -> str:
-        """What the operator should do about a group that has another id now."""
-        if not self.migrations:
-            return ""
-        old, new = list(self.migrations.items())[-1]
-        return f"The group {old} became the supergroup {new}: write that id in its binding."
 
     def _next_offset(self) -> int:
         if not self._albums and self._clock.monotonic() - self._heard_at > SILENCE_S_MAX:
@@ -164,7 +162,7 @@ class UpdatePoller:
                     await self._close_album(name)
                 await self._accept(parsed)
             case Migration():
-                self._note_migration(parsed)
+                await self._note_move(parsed)
             case Dropped(reason):
                 self.dropped[reason] += 1
                 log.debug("telegram_update_dropped reason=%s", reason)
@@ -183,12 +181,10 @@ class UpdatePoller:
         accepted = await self._intake.accept(event)
         self._failpoints.hit(f"telegram.ack:{accepted.outcome}")
 
-    def _note_migration(self, migration: Migration) -> None:
-        if self.migrations.get(migration.old_chat) != migration.new_chat:
-            self.migrations[migration.old_chat] = migration.new_chat
-            log.warning(
-                "telegram_group_migrated old=%s new=%s", migration.old_chat, migration.new_chat
-            )
+    async def _note_move(self, moved: Migration) -> None:
+        log.warning("telegram_group_migrated old=%s new=%s", moved.old_chat, moved.new_chat)
+        old = Thread(PLATFORM, self._bot.id, moved.old_chat, "")
+        await self._intake.move_place(old, replace(old, channel=moved.new_chat))
 
     def _advance(self, seen: dict[int, JsonObject]) -> None:
         """Move the offset over everything in front that is settled, and not beyond it."""

@@ -20,6 +20,8 @@ class ThreadFacts:
 
     is_followed: bool
     """The agent was addressed in this thread before, so it follows what people say there."""
+    former_channels: tuple[str, ...] = ()
+    """Ids that the thread's channel had before its platform gave it another one."""
 
 
 MOST_PERMISSIVE: Final = ThreadFacts(is_followed=True)
@@ -49,9 +51,10 @@ def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Ad
     sender = _sender_of(event)
     if sender.is_bot:
         return Ignored("access.bot")
-    binding = find_binding(
-        bindings, event.thread, is_direct=_is_direct(event), category=_category_of(event)
+    place = BoundChannel(
+        event.thread, _is_direct(event), _category_of(event), facts.former_channels
     )
+    binding = find_binding(bindings, place)
     if binding is None:
         return Ignored("access.unbound")
     if not may_talk(binding, sender):
@@ -61,14 +64,25 @@ def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Ad
     return Admitted(event, binding, _SEAL)
 
 
-def find_binding(
-    bindings: Iterable[Binding], thread: Thread, *, is_direct: bool, category: str = ""
-) -> Binding | None:
-    """The binding nearest to the place: its thread before its channel before its category."""
+@dataclass(frozen=True, slots=True)
+class BoundChannel:
+    """A place as bindings may name it."""
+
+    thread: Thread
+    is_direct: bool = False
+    category: str = ""
+    former_channels: tuple[str, ...] = ()
+
+
+def find_binding(bindings: Iterable[Binding], place: BoundChannel) -> Binding | None:
+    """The binding nearest to the place: its thread before its channel before its category.
+
+    Of two that are equally near, the one that names the channel's present id is nearer.
+    """
     best: Binding | None = None
-    best_nearness = 0
+    best_nearness = (0, True)
     for binding in bindings:
-        nearness = _nearness(binding, thread, is_direct=is_direct, category=category)
+        nearness = _nearness(binding, place)
         if nearness > best_nearness:
             best, best_nearness = binding, nearness
     return best
@@ -81,21 +95,25 @@ def may_talk(binding: Binding, person: Person) -> bool:
     return person.id in binding.people or person.id in binding.operators
 
 
-def _nearness(binding: Binding, thread: Thread, *, is_direct: bool, category: str) -> int:
-    """How closely a binding names the place; zero when it does not."""
-    place = binding.place
+def _nearness(binding: Binding, place: BoundChannel) -> tuple[int, bool]:
+    """How closely a binding names the place, and whether by its present id; (0, …): it does not."""
+    named, thread = binding.place, place.thread
     if binding.channel != thread.platform:
-        return 0
-    if place.is_direct and is_direct and thread.workspace == DIRECT_MESSAGES:
+        return 0, True
+    if named.is_direct and place.is_direct and thread.workspace == DIRECT_MESSAGES:
         # On this platform a direct message belongs to no workspace, whichever one is written.
-        return _CHANNEL
-    if place.workspace != thread.workspace:
-        return 0
-    if place.is_direct:
-        return _CHANNEL if is_direct else 0
-    if place.channel == thread.channel and place.thread in ("", thread.thread):
-        return _THREAD if place.thread else _CHANNEL
-    return _CATEGORY if category and not place.thread and place.channel == category else 0
+        return _CHANNEL, True
+    if named.workspace != thread.workspace:
+        return 0, True
+    if named.is_direct:
+        return (_CHANNEL if place.is_direct else 0), True
+    is_present = named.channel == thread.channel
+    if (is_present or named.channel in place.former_channels) and (
+        named.thread in ("", thread.thread)
+    ):
+        return (_THREAD if named.thread else _CHANNEL), is_present
+    is_above = place.category and not named.thread and named.channel == place.category
+    return (_CATEGORY if is_above else 0), True
 
 
 def _concerns_agent(event: Inbound, binding: Binding, facts: ThreadFacts) -> bool:

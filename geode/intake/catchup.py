@@ -16,7 +16,7 @@ from geode.messages import Thread
 from geode.ports import CatchUpDirects, CatchUpPlan, Channel, Clock, Intake
 from geode.settings import Binding
 from geode.settings_ids import DIRECT_MESSAGES
-from geode.store import cursors
+from geode.store import cursors, moves
 from geode.store.database import Store, Tx
 
 log = get_logger(__name__)
@@ -72,6 +72,7 @@ class CatchUp:
         now_us = self._clock.now_us()
 
         def unit(tx: Tx) -> None:
+            moves.follow_bindings(tx, {binding.key for binding in self._bindings})
             for binding in self._bindings:
                 place = binding.place
                 root = Thread(binding.channel, place.workspace, place.channel, "")

@@ -29,6 +29,7 @@ from geode.reply import sentences
 from geode.settings import Binding, LimitSettings
 from geode.store import cursors, inbox, moves, outbox, sessions
 from geode.store.database import Store, Tx
+from geode.store.moves import Move
 from geode.store.outbox import NewOutbox
 
 DAY_US = 86_400_000_000
@@ -72,6 +73,7 @@ class Inbox:
         self._limits = limits
         self._wakes = wakes
         self._take_out = take_out
+        self._moves: Sequence[Move] = ()
         self.ignored: Counter[str] = Counter()
         """Events that stored nothing, by the rule that ignored them."""
 
@@ -81,7 +83,8 @@ class Inbox:
         Raises `StoreError` when nothing could be stored; the channel's catch-up is then due.
         """
         # A stranger's event must not reach the writer: the facts are assumed before they are read.
-        early = admit(event, self._bindings, MOST_PERMISSIVE)
+        former = self._former_channels(event.thread)
+        early = admit(event, self._bindings, replace(MOST_PERMISSIVE, former_channels=former))
         if isinstance(early, Ignored):
             self.ignored[early.rule] += 1
             return Accepted("ignored", early.rule)
@@ -89,7 +92,7 @@ class Inbox:
         if isinstance(event, InboundMessage):
             event = replace(event, text=self._take_out(event.text))
         try:
-            stored = await self._store.write("intake", lambda tx: self._decide(tx, event))
+            stored = await self._store.write("intake", lambda tx: self._decide(tx, event, former))
         except StoreError:
             self._wakes.mark_catch_up_due(event.thread.platform)
             raise
@@ -102,10 +105,34 @@ class Inbox:
             "cursors.confirm", lambda tx: cursors.raise_floor(tx, place, order_key, message_id)
         )
 
+    async def read_moves(self) -> None:
+        """Learn which channels have another id now; before the first event."""
+        self._moves = await self._store.read(moves.list_moves)
+
     async def move_place(self, old: Thread, new: Thread) -> None:
         """Sessions, cursors and binding of a channel go on under its new id."""
-        await self._store.write(
-            "place.move", lambda tx: moves.move_place(tx, old, new, self._clock.now_us())
+
+        def unit(tx: Tx) -> Sequence[Move]:
+            moves.move_place(tx, old, new, self._clock.now_us())
+            return moves.list_moves(tx)
+
+        self._moves = await self._store.write("place.move", unit)
+
+    def tell_moves(self) -> list[str]:
+        """What the operator should write where a binding still names an id of before."""
+        written = {binding.key for binding in self._bindings}
+        return [
+            sentences.describe_move(move.old_key, move.new_key)
+            for move in self._moves
+            if move.old_key in written
+        ]
+
+    def _former_channels(self, place: Thread) -> tuple[str, ...]:
+        here = (place.platform, place.workspace, place.channel)
+        return tuple(
+            move.old_channel
+            for move in self._moves
+            if (move.platform, move.workspace, move.new_channel) == here
         )
 
     def mark_catch_up_due(self, channel: str) -> None:
@@ -124,8 +151,9 @@ class Inbox:
         if stored.wakes_delivery:
             self._wakes.wake_delivery(stored.session_id)
 
-    def _decide(self, tx: Tx, event: Inbound) -> Stored:
-        verdict = admit(event, self._bindings, _find_facts(tx, event))
+    def _decide(self, tx: Tx, event: Inbound, former: tuple[str, ...]) -> Stored:
+        facts = replace(_find_facts(tx, event), former_channels=former)
+        verdict = admit(event, self._bindings, facts)
         if isinstance(verdict, Ignored):
             return Stored(Accepted("ignored", verdict.rule))
         now_us = self._clock.now_us()

@@ -40,3 +40,8 @@ def describe_progress(phase: str, tools: tuple[str, ...], elapsed_s: float) -> s
     """One line of progress: what is being done and for how long; never candidate text."""
     doing = f"using {', '.join(f'`{tool}`' for tool in tools)}" if tools else phase
     return f"Working on it: {doing} ({int(elapsed_s)} s)"
+
+
+def describe_move(old_key: str, new_key: str) -> str:
+    """What an operator is told while a binding names a channel by an id it had before."""
+    return f"{old_key} has another id now: write {new_key.partition(':')[2]} in its binding."

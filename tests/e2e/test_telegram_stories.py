@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from fakes.scripted_model import say
-from fakes.telegram_town import answers, column, is_progress, telegram_daemon
+from fakes.telegram_town import answers, column, is_progress, serve_chat, telegram_daemon
 
 from channels.rehearsal.telegram import RehearsalTelegram
 from channels.rehearsal.telegram_core import PHOTO
-from channels.rehearsal.telegram_state import ANA, FORUM, STRANGER, TOPIC_PLAY, TOPIC_WORK
+from channels.rehearsal.telegram_state import ANA, BASIC, FORUM, STRANGER, TOPIC_PLAY, TOPIC_WORK
 from geode.reply import sentences
 from geode.store.tables import inbox, outbox, outbox_parts, threads, turns
 
@@ -103,3 +103,25 @@ async def test_lost_response_to_a_first_send_is_sent_once_more_and_noted(tmp_pat
         assert len(posts) == 2
         assert telegram.api.calls["sendMessage"] == 2
         assert [is_progress(post) for post in posts] in ([True, False], [False, False])
+
+
+async def test_group_that_becomes_a_supergroup_keeps_its_conversation_through_restarts(
+    tmp_path: Path,
+) -> None:
+    async with RehearsalTelegram() as telegram:
+        serve_chat(tmp_path, BASIC)
+        async with telegram_daemon(telegram, tmp_path, [say("one"), say("two")]) as daemon:
+            telegram.say("@geode_bot first", chat=BASIC)
+            await telegram.wait_for(lambda: answers(telegram, BASIC) == ["one"])
+            new = telegram.migrate(BASIC)
+            telegram.say("and now?", chat=new)
+            await telegram.wait_for(lambda: answers(telegram, new) == ["two"])
+            status = await daemon.status()
+            assert str(new) in str(status["degraded"])
+
+        async with telegram_daemon(telegram, tmp_path, [say("three")]) as daemon:
+            telegram.say("still there?", chat=new)
+            await telegram.wait_for(lambda: answers(telegram, new) == ["two", "three"])
+
+            assert await column(daemon, threads.c.channel) == [str(new)]
+            assert len(set(await column(daemon, turns.c.session_id))) == 1

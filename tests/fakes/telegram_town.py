@@ -50,8 +50,20 @@ def write_telegram_config(home: Path, api_url: str) -> Path:
     """A configuration for the local Telegram in the state folder."""
     home.mkdir(parents=True, exist_ok=True)
     path = home / "geode.toml"
-    path.write_text(CONFIG.format(api_url=api_url))
+    more = home / "bindings.toml"
+    added = more.read_text() if more.exists() else ""
+    path.write_text(CONFIG.format(api_url=api_url) + added)
     return path
+
+
+def serve_chat(home: Path, chat: int, **values: str) -> None:
+    """Bind one more chat in the configuration that is written next."""
+    home.mkdir(parents=True, exist_ok=True)
+    lines = ["[[bindings]]", 'channel = "telegram"', f'where = "{BOT_ID}/{chat}"']
+    lines += [f"people = [{ANA}]", f"operators = [{ANA}]"]
+    lines += [f"{name} = {value}" for name, value in values.items()]
+    with (home / "bindings.toml").open("a") as file:
+        file.write("\n" + "\n".join(lines) + "\n")
 
 
 @asynccontextmanager

@@ -39,6 +39,7 @@ class TelegramIntake:
         self.messages: list[InboundMessage] = []
         self.commands: list[ChatCommand] = []
         self.asked: list[Inbound] = []
+        self.moves: list[tuple[Thread, Thread]] = []
         self.refusals = 0
         self.open = asyncio.Event()
         self.open.set()
@@ -59,6 +60,13 @@ class TelegramIntake:
         elif isinstance(event, ChatCommand):
             self.commands.append(event)
         return Accepted("stored")
+
+    async def move_place(self, old: Thread, new: Thread) -> None:
+        """Note a move; raises `StorageFullError` while refusals are left."""
+        if self.refusals:
+            self.refusals -= 1
+            raise StorageFullError("the disk is full")
+        self.moves.append((old, new))
 
     def mark_catch_up_due(self, channel: str) -> None:
         """Polling is the catch-up."""

@@ -26,6 +26,7 @@ from channels.rehearsal.telegram_state import (
     FORUM,
     TOPIC_WORK,
 )
+from geode.errors import ChannelDownError, SendRefusedError
 from geode.messages import Person, Thread
 
 
@@ -294,28 +295,55 @@ async def test_message_that_waited_at_telegram_is_marked_as_said_meanwhile() -> 
         assert [message.is_catch_up for message in intake.messages] == [True, False]
 
 
-async def test_answer_to_a_group_that_became_a_supergroup_arrives_there_and_is_reported() -> None:
+def moved(new: int) -> tuple[Thread, Thread]:
+    old = Thread("telegram", str(BOT_ID), str(BASIC), "")
+    return old, Thread("telegram", str(BOT_ID), str(new), "")
+
+
+async def test_group_that_became_a_supergroup_is_told_to_the_core_before_it_is_confirmed() -> None:
     async with telegram_world() as world:
+        world.intake.refusals = 1
         new = world.telegram.migrate(BASIC)
         await world.wait_confirmed()
 
-        sent = await world.channel.send(place("", BASIC), world.part("answer"), "k")
-
-        (post,) = world.telegram.bot_posts(new)
-        assert (str(post.message_id), post.text) == (sent, "answer")
-        assert str(new) in world.channel.status().reason
+        assert world.intake.moves == [moved(new), moved(new)]
         assert world.intake.asked == []
 
 
-async def test_migration_that_nobody_told_is_learned_from_the_refusal() -> None:
+async def test_move_that_nobody_told_is_learned_from_the_refusal_and_the_answer_follows() -> None:
     async with telegram_world() as world:
         new = world.telegram.town.migrate(BASIC)
 
-        await world.channel.send(place("", BASIC, 999), world.part("one"), "k")
-        await world.channel.send(place("", BASIC, 999), world.part("two"), "k")
+        sent = await world.channel.send(place("", BASIC, 999), world.part("answer"), "k")
 
-        assert [post.text for post in world.telegram.bot_posts(new.id)] == ["one", "two"]
-        assert sum(world.telegram.api.refused.values()) == 1
+        (post,) = world.telegram.bot_posts(new.id)
+        assert (str(post.message_id), post.text, post.reply_to) == (sent, "answer", 0)
+        assert world.intake.moves == [moved(new.id)]
+
+
+async def test_answer_waits_while_a_move_cannot_be_noted() -> None:
+    async with telegram_world() as world:
+        new = world.telegram.town.migrate(BASIC)
+        world.intake.refusals = 1
+
+        with pytest.raises(ChannelDownError):
+            await world.channel.send(place("", BASIC), world.part("answer"), "k")
+
+        assert world.telegram.bot_posts(new.id) == []
+
+
+async def test_message_of_the_old_group_is_neither_edited_nor_marked_in_the_new_one() -> None:
+    async with telegram_world() as world:
+        sent = await world.channel.send(place("", BASIC), world.part("working"), "k")
+        new = world.telegram.migrate(BASIC)
+
+        for chat, message_id in ((BASIC, sent), (new, f"{BASIC}/{sent}")):
+            with pytest.raises(SendRefusedError, match="stayed"):
+                await world.channel.edit(place("", chat), message_id, world.part("answer"))
+        await world.channel.react(place("", new), f"{BASIC}/{sent}", is_on=True)
+
+        assert world.telegram.bot_posts(new) == []
+        assert world.telegram.api.calls["setMessageReaction"] == 0
 
 
 async def test_token_that_is_refused_is_degraded_by_name_and_works_once_mended() -> None:

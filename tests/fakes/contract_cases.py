@@ -1,0 +1,33 @@
+"""Which platforms the contract suite runs on, and what each of them cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from fakes.contract_discord import DiscordPlatform
+from fakes.contract_platform import ContractPlatform
+from fakes.contract_slack import SlackPlatform
+from fakes.contract_telegram import TelegramPlatform
+from fakes.contract_toy import ToyPlatform
+
+PLATFORMS: Mapping[str, type[ContractPlatform]] = {
+    "slack": SlackPlatform,
+    "discord": DiscordPlatform,
+    "telegram": TelegramPlatform,
+    "toy": ToyPlatform,
+}
+ALL = frozenset(PLATFORMS)
+
+CAPABILITIES: Mapping[str, frozenset[str]] = {
+    "one_copy": ALL - {"telegram"},  # Telegram lets a bot look for nothing: DESIGN's exception
+    "edit": ALL,
+    "history": ALL,
+}
+"""By what a test needs, the platforms that have it; what is missing says why."""
+
+
+def on(capability: str = "") -> pytest.MarkDecorator:
+    """Run the test on every platform that has the capability; none named: on all."""
+    names = CAPABILITIES[capability] if capability else ALL
+    return pytest.mark.parametrize("platform_name", sorted(names))

@@ -1,0 +1,223 @@
+"""A channel between its platform and a real store: intake, delivery and catch-up, and no model."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fakes.contract_platform import ContractPlatform, Where, Who
+from fakes.spine_room import _empty_database
+from sqlalchemy import Column, select
+
+from geode.errors import StorageFullError
+from geode.intake.catchup import CatchUp
+from geode.intake.inbox import Inbox
+from geode.messages import ButtonPress, ChatCommand, Inbound, InboundMessage, Place, Thread
+from geode.ports import Accepted, Channel, Failpoints, NoFailpoints, SystemClock
+from geode.reply.delivery import Delivery, DeliveryParts
+from geode.reply.redaction import Redactor
+from geode.settings import Binding, LimitSettings
+from geode.store import outbox as rows
+from geode.store import sessions
+from geode.store.database import Store
+from geode.store.outbox import NewOutbox
+from geode.store.tables import inbox, outbox
+
+Kind = TypeVar("Kind", InboundMessage, ButtonPress, ChatCommand)
+WAIT_S = 8.0
+SECOND_LOOK_S = 0.1
+
+
+class Killed(BaseException):
+    """The process is gone: nothing may catch this."""
+
+
+class KillAt:
+    """Dies at the first point whose name begins so."""
+
+    def __init__(self, point: str) -> None:
+        self._point = point
+
+    def hit(self, name: str) -> None:
+        """Die here, or do nothing."""
+        if name.startswith(self._point):
+            raise Killed(name)
+
+
+@dataclass
+class ListeningDoor:
+    """The real intake, with a list of what the channel handed in and a store that may be full."""
+
+    inner: Inbox
+    heard: list[Inbound] = field(default_factory=list)
+    outcomes: list[Accepted] = field(default_factory=list)
+    refusals: int = 0
+    """So many events find no room in the store first."""
+    answers: list[str] = field(default_factory=list)
+    """What the next commands and presses are answered, instead of what the intake says."""
+
+    async def accept(self, event: Inbound) -> Accepted:
+        """Hand the event on, unless there is no room for it."""
+        if self.refusals:
+            self.refusals -= 1
+            self.inner.mark_catch_up_due(event.thread.platform)
+            raise StorageFullError("the disk is full")
+        accepted = await self.inner.accept(event)
+        self.heard.append(event)
+        if self.answers and not isinstance(event, InboundMessage):
+            accepted = replace(accepted, answer=self.answers.pop(0))
+        self.outcomes.append(accepted)
+        return accepted
+
+    async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
+        """Hand it on."""
+        await self.inner.confirm_read(place, order_key, message_id)
+
+    async def move_place(self, old: Thread, new: Thread) -> None:
+        """Hand it on."""
+        await self.inner.move_place(old, new)
+
+    def mark_catch_up_due(self, channel: str) -> None:
+        """Hand it on."""
+        self.inner.mark_catch_up_due(channel)
+
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        """What was handed in of one kind, in order."""
+        return [event for event in self.heard if isinstance(event, kind)]
+
+
+class Desk:
+    """One process's share: everything of the daemon that touches a channel."""
+
+    def __init__(self, store: Store, platform: ContractPlatform, failpoints: Failpoints) -> None:
+        self.store, self.platform = store, platform
+        self.clock = SystemClock()
+        self.channel = platform.make_channel()
+        channels: dict[str, Channel] = {self.channel.name: self.channel}
+        bindings = [Binding.model_validate(each) for each in platform.bindings]
+        self.delivery = Delivery(
+            DeliveryParts(
+                *(store, channels, self.clock, failpoints, Redactor(), "desk"),
+                second_look_s=SECOND_LOOK_S,
+            )
+        )
+        self.catch_up = CatchUp(store, self.clock, channels, bindings)
+        self.door = ListeningDoor(Inbox(store, self.clock, bindings, LimitSettings(), self))
+        self.running: asyncio.Task[None] | None = None
+
+    def wake_session(self, session_id: Any) -> None:
+        """Nobody takes turns here."""
+
+    def wake_delivery(self, session_id: Any) -> None:
+        """A row waits to be delivered."""
+        self.delivery.wake(session_id)
+
+    def mark_working(self, place: Place, message_id: str, since: float) -> None:
+        """Nobody works here."""
+
+    def mark_catch_up_due(self, channel: str) -> None:
+        """The channel may have missed events."""
+        self.catch_up.mark_due(channel)
+
+    async def run(self) -> None:
+        """Receive, deliver and read back until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.channel.start(self.door))
+            tasks.create_task(self.delivery.run())
+            tasks.create_task(self.catch_up.run(self.door))
+
+    async def wait_for(self, is_so: Callable[[], object], timeout_s: float = WAIT_S) -> None:
+        """Wait until something is observable."""
+        async with asyncio.timeout(timeout_s):
+            while not is_so():  # noqa: ASYNC110 - any observable state, not one event
+                await asyncio.sleep(0.01)
+
+    async def wait_up(self) -> None:
+        """Wait until the channel says that it is up."""
+        await self.wait_for(lambda: self.channel.status().state == "up")
+
+    async def wait_died(self) -> None:
+        """Wait until a failpoint has killed it."""
+        assert self.running is not None
+        async with asyncio.timeout(WAIT_S):
+            await asyncio.wait({self.running})
+
+    async def begin(self, text: str = "hello", where: Where = "one", who: Who = "ana") -> Place:
+        """A person addresses the agent; returns once that is stored."""
+        message_id = await self.platform.begin(text, where, who)
+        return await self.place_of(message_id)
+
+    async def place_of(self, message_id: str) -> Place:
+        """Where an answer to that message belongs, once the channel has handed it in."""
+        await self.wait_for(lambda: message_id in self.ids())
+        message = next(m for m in self.door.of(InboundMessage) if m.message_id == message_id)
+        return Place(message.thread, message.reply_to)
+
+    def ids(self) -> list[str]:
+        """The ids of the messages that were handed in."""
+        return [message.message_id for message in self.door.of(InboundMessage)]
+
+    async def post(self, place: Place, *texts: str) -> None:
+        """Queue messages for that thread, in order, as the runtime would."""
+        for text in texts:
+            await self.queue(place, NewOutbox("notice", text, text, place.reply_to))
+
+    async def queue(self, place: Place, new: NewOutbox) -> None:
+        """Queue one row of the outbox for that thread."""
+        now_us = self.clock.now_us()
+
+        def unit(tx: Any) -> Any:
+            session_id = sessions.find_session(tx, place.thread)
+            assert session_id is not None
+            rows.add_outbox(tx, session_id, new, now_us)
+            return session_id
+
+        self.delivery.wake(await self.store.write("post", unit))
+
+    async def column(self, of: Column[Any]) -> list[Any]:
+        """One column of a table, in row order."""
+        return await self.store.read(lambda tx: list(tx.execute(select(of)).scalars()))
+
+    async def wait_settled(self, timeout_s: float = WAIT_S) -> list[str]:
+        """Wait until no row of the outbox is open; returns the rows' states."""
+        async with asyncio.timeout(timeout_s):
+            while True:
+                states = await self.column(outbox.c.state)
+                if not {"queued", "sending"} & set(states):
+                    return states
+                await asyncio.sleep(0.02)
+
+    async def stored(self) -> list[str]:
+        """The words of what was stored, in the order in which turns will take them."""
+        query = select(inbox.c.text).order_by(inbox.c.session_id, inbox.c.order_key)
+        return await self.store.read(lambda tx: list(tx.execute(query).scalars()))
+
+
+@asynccontextmanager
+async def open_desk(
+    folder: Path, platform: ContractPlatform, failpoints: Failpoints | None = None
+) -> AsyncGenerator[Desk]:
+    """A desk over the database in that folder, connected; a second one goes on where it ended."""
+    path = folder / "geode.db"
+    if not path.exists():
+        shutil.copy(_empty_database(), path)
+    points = failpoints or NoFailpoints()
+    store = Store.open(path, SystemClock(), points)
+    await store.write("leases.expire", sessions.expire_leases)
+    desk = Desk(store, platform, points)
+    desk.running = asyncio.create_task(desk.run())
+    try:
+        await desk.wait_up()
+        yield desk
+    finally:
+        desk.running.cancel()
+        with suppress(asyncio.CancelledError, BaseExceptionGroup):
+            await desk.running
+        async with asyncio.timeout(WAIT_S):
+            await desk.channel.stop()
+        await store.close()

@@ -1,0 +1,113 @@
+"""Discord under the contract suite: the strict local Discord and the real channel."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Self
+
+from fakes.contract_platform import Where, Who
+from fakes.discord_world import make_channel
+
+from channels.rehearsal.discord import RehearsalDiscord
+from channels.rehearsal.discord_state import ANA, BEN, BOT, GENERAL, GUILD, OTHER, STRANGER
+from geode.messages import Place
+from geode.ports import Channel
+
+CA = "SSL_CERT_FILE"
+PEOPLE: dict[Who, str] = {"ana": ANA, "ben": BEN, "stranger": STRANGER}
+
+
+class DiscordPlatform:
+    """One Discord server, behind its proxy."""
+
+    name = "discord"
+    bindings = (
+        {"channel": name, "where": f"{GUILD}/{GENERAL}", "people": [ANA, BEN], "operators": [ANA]},
+        {"channel": name, "where": f"{GUILD}/{OTHER}", "people": [ANA, BEN], "operators": [ANA]},
+        {"channel": name, "where": "dm/dm", "people": [ANA], "operators": [ANA]},
+    )
+
+    def __init__(self) -> None:
+        self.discord = RehearsalDiscord()
+        self._trusted_before = os.environ.get(CA)
+        self._proxy_port = 0
+
+    async def __aenter__(self) -> Self:
+        await self.discord.start()
+        os.environ[CA] = str(self.discord.ca_path)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.environ.pop(CA)
+        if self._trusted_before is not None:
+            os.environ[CA] = self._trusted_before
+        await self.discord.stop()
+
+    def make_channel(self) -> Channel:
+        """A channel configured for the server and not connected yet."""
+        return make_channel(self.discord)
+
+    async def begin(self, text: str, where: Where = "one", who: Who = "ana") -> str:
+        """A person mentions the agent in a thread of their own, or writes to it directly."""
+        if where == "direct":
+            return (await self.discord.say(text, user=PEOPLE[who], channel="")).id
+        room = await self.discord.open_thread(channel=OTHER if where == "side" else GENERAL)
+        post = await self.discord.say(f"<@{BOT}> {text}", user=PEOPLE[who], channel=room.id)
+        return post.id
+
+    async def follow(self, place: Place, text: str, who: Who = "ana") -> str:
+        """A person goes on in that thread."""
+        room = place.thread.thread or place.thread.channel
+        return (await self.discord.say(text, user=PEOPLE[who], channel=room)).id
+
+    def shown(self, place: Place) -> list[str]:
+        """What stands in the thread from the bot."""
+        room = place.thread.thread or place.thread.channel
+        return [post.text for post in self.discord.bot_posts(room)]
+
+    def drop_send_response(self) -> None:
+        """The next message arrives, and its answer is lost."""
+        self.discord.fault("drop_response", method="message.create")
+
+    def drop_edit_response(self) -> None:
+        """The next edit arrives, and its answer is lost."""
+        self.discord.fault("drop_response", method="message.edit")
+
+    def limit_next_send(self, wait_s: int) -> None:
+        """The next message is refused for so many seconds."""
+        self.discord.fault("rate_limited", method="message.create", retry_after_s=wait_s)
+
+    def hold_sends(self, word: str, seconds: float) -> None:
+        """Messages with that word are answered later."""
+        self.discord.fault(
+            "slow_response", method="message.create", contains=word, times=0, delay_s=seconds
+        )
+
+    def release(self) -> None:
+        """No fault is in force any more."""
+        self.discord.faults.clear()
+
+    def remove_side(self) -> None:
+        """The channel and its threads are deleted."""
+        world = self.discord.world
+        for room in [each for each in world.rooms.values() if OTHER in (each.id, each.parent)]:
+            del world.rooms[room.id]
+
+    async def cut_receiving(self) -> None:
+        """The gateway's socket breaks."""
+        self.discord.gateway.kill_all()
+
+    async def go_down(self) -> None:
+        """The way to Discord is shut."""
+        self._proxy_port = self.discord.proxy.port
+        await self.discord.proxy.stop()
+
+    async def come_back(self) -> None:
+        """The way to Discord is open again."""
+        await self.discord.proxy.start(self._proxy_port)

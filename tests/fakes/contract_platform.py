@@ -1,0 +1,87 @@
+"""What the contract suite asks of a platform: people who act, a view of the place, and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from geode.messages import Place
+from geode.ports import Channel
+
+Where = Literal["one", "two", "side", "direct"]
+"""Two threads of one served channel, a served channel apart from it, and ana's direct messages."""
+Who = Literal["ana", "ben", "stranger"]
+"""Ana is served everywhere, Ben in the channels, the stranger nowhere."""
+
+
+class ContractPlatform(Protocol):
+    """A strict local server of one platform: what survives when its channel goes and comes.
+
+    Entering it starts the server; leaving it stops the server.
+    """
+
+    name: str
+    bindings: Sequence[Mapping[str, Any]]
+    """One for the channel, one for the side channel, one for direct messages."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def make_channel(self) -> Channel:
+        """A channel configured for the server and not connected yet; short time-outs."""
+        ...
+
+    async def begin(self, text: str, where: Where = "one", who: Who = "ana") -> str:
+        """A person addresses the agent in a thread of that name; returns the message's id."""
+        ...
+
+    async def follow(self, place: Place, text: str, who: Who = "ana") -> str:
+        """A person goes on in that thread, without a mention; returns the message's id."""
+        ...
+
+    def shown(self, place: Place) -> list[str]:
+        """What stands there from the bot, oldest first, as everybody reads it now."""
+        ...
+
+    def drop_send_response(self) -> None:
+        """The next new message arrives, and its answer is lost."""
+        ...
+
+    def drop_edit_response(self) -> None:
+        """The next edit arrives, and its answer is lost."""
+        ...
+
+    def limit_next_send(self, wait_s: int) -> None:
+        """The next new message is refused for so many seconds."""
+        ...
+
+    def hold_sends(self, word: str, seconds: float) -> None:
+        """Every new message with that word is answered so much later, until `release`."""
+        ...
+
+    def release(self) -> None:
+        """No fault is in force any more."""
+        ...
+
+    def remove_side(self) -> None:
+        """The bot can reach the side channel no more, for good."""
+        ...
+
+    async def cut_receiving(self) -> None:
+        """The connection on which the channel hears what is said breaks."""
+        ...
+
+    async def go_down(self) -> None:
+        """The server cannot be reached."""
+        ...
+
+    async def come_back(self) -> None:
+        """The server can be reached again, under the same address."""
+        ...

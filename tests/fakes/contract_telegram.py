@@ -1,0 +1,118 @@
+"""Telegram under the contract suite: the strict local Bot API and the real channel."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from fakes.contract_platform import Where, Who
+from fakes.telegram_world import make_channel
+
+from channels.rehearsal.telegram import RehearsalTelegram
+from channels.rehearsal.telegram_state import (
+    ANA,
+    BEN,
+    BOT_ID,
+    CLUB,
+    FORUM,
+    STRANGER,
+    TOPIC_PLAY,
+    TOPIC_WORK,
+)
+from geode.messages import Place
+from geode.ports import Channel
+
+PEOPLE: dict[Who, int] = {"ana": ANA, "ben": BEN, "stranger": STRANGER}
+SPOTS: dict[Where, tuple[int, int]] = {
+    "one": (FORUM, TOPIC_WORK),
+    "two": (FORUM, TOPIC_PLAY),
+    "side": (CLUB, 0),
+    "direct": (0, 0),
+}
+
+
+class TelegramPlatform:
+    """One town with a forum, a group and private chats."""
+
+    name = "telegram"
+    bindings = (
+        {"channel": name, "where": f"{BOT_ID}/{FORUM}", "people": [ANA, BEN], "operators": [ANA]},
+        {"channel": name, "where": f"{BOT_ID}/{CLUB}", "people": [ANA, BEN], "operators": [ANA]},
+        {"channel": name, "where": f"{BOT_ID}/dm", "people": [ANA], "operators": [ANA]},
+    )
+
+    def __init__(self) -> None:
+        self.telegram = RehearsalTelegram()
+
+    async def __aenter__(self) -> Self:
+        await self.telegram.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.telegram.stop()
+
+    def make_channel(self) -> Channel:
+        """A channel configured for the town and not connected yet."""
+        return make_channel(self.telegram)
+
+    async def begin(self, text: str, where: Where = "one", who: Who = "ana") -> str:
+        """A person mentions the agent in a topic or group, or writes to it directly."""
+        chat, topic = SPOTS[where]
+        words = f"@geode_bot {text}" if chat else text
+        post = self.telegram.say(words, user=PEOPLE[who], chat=chat, topic=topic)
+        return str(post.message_id)
+
+    async def follow(self, place: Place, text: str, who: Who = "ana") -> str:
+        """A person goes on in that topic or chat."""
+        chat, topic = int(place.thread.channel), int(place.thread.thread or 0)
+        post = self.telegram.say(text, user=PEOPLE[who], chat=chat, topic=topic)
+        return str(post.message_id)
+
+    def shown(self, place: Place) -> list[str]:
+        """What stands in the topic or chat from the bot."""
+        topic = int(place.thread.thread) if place.thread.thread else None
+        return [post.text for post in self.telegram.bot_posts(int(place.thread.channel), topic)]
+
+    def drop_send_response(self) -> None:
+        """The next message arrives, and its answer is lost."""
+        self.telegram.fault("drop_response", method="sendMessage")
+
+    def drop_edit_response(self) -> None:
+        """The next edit arrives, and its answer is lost."""
+        self.telegram.fault("drop_response", method="editMessageText")
+
+    def limit_next_send(self, wait_s: int) -> None:
+        """The next message is refused for so many seconds."""
+        self.telegram.fault("rate_limited", method="sendMessage", retry_after_s=wait_s)
+
+    def hold_sends(self, word: str, seconds: float) -> None:
+        """Messages with that word are answered later."""
+        self.telegram.fault(
+            "slow_response", method="sendMessage", contains=word, times=0, delay_s=seconds
+        )
+
+    def release(self) -> None:
+        """No fault is in force any more."""
+        self.telegram.faults.clear()
+
+    def remove_side(self) -> None:
+        """The bot was removed from the group."""
+        self.telegram.town.chats[CLUB].has_bot = False
+
+    async def cut_receiving(self) -> None:
+        """The next poll breaks."""
+        self.telegram.fault("drop_request", method="getUpdates")
+        self.telegram.queue.end_polls()
+
+    async def go_down(self) -> None:
+        """Nobody listens."""
+        await self.telegram.stop()
+
+    async def come_back(self) -> None:
+        """Telegram listens again, on the port of before."""
+        await self.telegram.start()

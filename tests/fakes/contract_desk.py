@@ -68,9 +68,9 @@ class ListeningDoor:
             self.inner.mark_catch_up_due(event.thread.platform)
             raise StorageFullError("the disk is full")
         accepted = await self.inner.accept(event)
-        self.heard.append(event)
         if self.answers and not isinstance(event, InboundMessage):
             accepted = replace(accepted, answer=self.answers.pop(0))
+        self.heard.append(event)
         self.outcomes.append(accepted)
         return accepted
 
@@ -157,6 +157,17 @@ class Desk:
         await self.wait_for(lambda: message_id in self.ids())
         message = next(m for m in self.door.of(InboundMessage) if m.message_id == message_id)
         return Place(message.thread, message.reply_to)
+
+    def messages(self, place: Place | None = None) -> list[InboundMessage]:
+        """The messages that were stored, of one thread or of all, in the platform's order."""
+        taken = [
+            event
+            for event, accepted in zip(self.door.heard, self.door.outcomes, strict=True)
+            if isinstance(event, InboundMessage)
+            and accepted.outcome == "stored"
+            and (place is None or event.thread == place.thread)
+        ]
+        return sorted(taken, key=lambda message: message.order_key)
 
     def ids(self) -> list[str]:
         """The ids of the messages that were handed in."""

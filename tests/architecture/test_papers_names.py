@@ -12,7 +12,7 @@ from geode.cli.main import app
 from geode.store.tables import metadata
 
 PAPERS = ("README.md", "ARCHITECTURE.md", "DECISIONS.md")
-FOLDERS = ("geode", "channels", "tests", "bench", "deploy")
+FOLDERS = ("geode", "channels", "tests", "bench", "deploy", "docs")
 ENTRY_LINES_MAX = 15
 
 

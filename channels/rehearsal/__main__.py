@@ -1,4 +1,4 @@
-"""Runs a stand-in as a process: `python -m channels.rehearsal slack` (or `discord`)."""
+"""Runs a stand-in as a process: `python -m channels.rehearsal slack`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 import orjson
 
 from channels.rehearsal.discord import RehearsalDiscord
+from channels.rehearsal.model import RehearsalModel
+from channels.rehearsal.model_http import API_KEY
 from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.telegram import RehearsalTelegram
 from geode.messages import JsonObject
@@ -26,7 +28,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     slack.add_argument("--team", default="T0REHEARSAL")
     discord = platforms.add_parser("discord", help="a strict local Discord behind a proxy")
     telegram = platforms.add_parser("telegram", help="a strict local Telegram")
-    for platform in (slack, telegram, discord):
+    model = platforms.add_parser("model", help="strict local Anthropic and OpenAI model APIs")
+    for platform in (slack, telegram, discord, model):
         platform.add_argument("--port", type=int, default=0, help="0 takes a free port")
         platform.add_argument("--until-stdin-closes", action="store_true")
     return parser.parse_args(arguments)
@@ -53,10 +56,23 @@ async def run_telegram(options: argparse.Namespace) -> None:
         await _serve(options, _telegram_facts(telegram))
 
 
+async def run_model(options: argparse.Namespace) -> None:
+    """Serve the model APIs, by rule, until it is told to end."""
+    async with RehearsalModel(has_rules=True, port=options.port) as model:
+        facts: JsonObject = {
+            "anthropic_url": model.url,
+            "openai_url": model.openai_url,
+            "control_url": model.control_url,
+            "api_key": API_KEY,
+        }
+        await _serve(options, facts)
+
+
 PLATFORMS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, None]]] = {
     "slack": run_slack,
     "discord": run_discord,
     "telegram": run_telegram,
+    "model": run_model,
 }
 
 

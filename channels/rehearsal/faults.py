@@ -34,6 +34,20 @@ class FaultKind(StrEnum):
     """Open a socket that answers nothing at all, pings included."""
     IGNORE_ACK = "ignore_ack"
     """Treat an acknowledgement as lost, so that the event is delivered again."""
+    OVERLOADED = "overloaded"
+    """A model API that has no room now (529, or 503 at OpenAI)."""
+    NO_QUOTA = "no_quota"
+    """A model API whose account has no money left."""
+    CONTEXT_OVERFLOW = "context_overflow"
+    """A model API to which the request is too long."""
+    REFUSAL = "refusal"
+    """A model that declines to answer."""
+    ERROR_EVENT = "error_event"
+    """Begin a stream and end it with an error event."""
+    CUT_STREAM = "cut_stream"
+    """Begin a stream and cut the connection."""
+    NO_START = "no_start"
+    """Leave out the event that opens an answer."""
 
 
 @dataclass(slots=True)
@@ -51,6 +65,8 @@ class Fault:
     """Only calls whose text holds this are hit."""
     place: str = ""
     """Only calls about this chat are hit."""
+    after: int = 2
+    """Events of a stream before it goes wrong."""
     is_endless: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,4 +125,5 @@ def fault_from_json(source: JsonObject) -> Fault:
         delay_s=float(delay) if isinstance(delay, int | float) else 1.0,
         contains=text_of(source, "contains"),
         place=text_of(source, "place"),
+        after=int_of(source, "after", 2),
     )

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from fakes.gate_room import make_tool
-from fakes.model_rules import blocks_of
-from fakes.model_server import Answer, text, tool_use
 from fakes.model_town import Town, http_town
 from fakes.town import answers
 
+from channels.rehearsal.model_answers import Answer, text, tool_use
+from channels.rehearsal.model_anthropic_rules import blocks_of
 from geode.loop.guards import REPEATS_MAX, REPEATS_WARNED
 from geode.messages import JsonObject
 from geode.steps import Done, Effect, Ending, ToolContext

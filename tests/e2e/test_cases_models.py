@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 from fakes.gate_room import answer_done, make_tool
-from fakes.model_rules import blocks_of
-from fakes.model_server import (
+from fakes.model_town import Town, http_route, http_town, restarted
+from fakes.town import answers
+
+from channels.rehearsal.model import RehearsalModel
+from channels.rehearsal.model_answers import (
     Answer,
     Failure,
-    ModelServer,
     broken_tool_use,
     redacted_thinking,
     text,
     thinking,
     tool_use,
 )
-from fakes.model_town import Town, http_route, http_town, restarted
-from fakes.town import answers
-
+from channels.rehearsal.model_anthropic_rules import blocks_of
 from channels.rehearsal.slack import RehearsalSlack
 from geode.llm.routes import ModelRoute
 from geode.ports import SystemClock
@@ -73,7 +73,7 @@ async def test_death_between_call_and_result_leaves_a_conversation_that_goes_on_
         "tool_use",
     )
     held = asyncio.Event()
-    async with ModelServer(batch, Answer(hold=held)) as server, RehearsalSlack() as slack:
+    async with RehearsalModel(batch, Answer(hold=held)) as server, RehearsalSlack() as slack:
         async with restarted(tmp_path, slack, server, tools=tools) as town:
             post = await slack.say("<@UBOT> do both")
             await hanging.begun.wait()
@@ -199,7 +199,7 @@ async def test_signed_reasoning_survives_the_store_and_a_restart_byte_for_byte_l
     )
     held = asyncio.Event()
     async with (
-        ModelServer(thought, Answer(hold=held), Answer([text("done")])) as server,
+        RehearsalModel(thought, Answer(hold=held), Answer([text("done")])) as server,
         RehearsalSlack() as slack,
     ):
         async with restarted(tmp_path, slack, server) as town:
@@ -228,7 +228,7 @@ def measured(*blocks: dict[str, Any], stop: str = "end_turn") -> Any:
     return make
 
 
-def small_route(server: ModelServer) -> ModelRoute:
+def small_route(server: RehearsalModel) -> ModelRoute:
     return http_route(server, context_tokens=12_000, output_tokens=1_000)
 
 

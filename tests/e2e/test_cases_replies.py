@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from fakes.model_server import Answer, text
 from fakes.model_town import Town, http_town
 
+from channels.rehearsal.model_answers import Answer, text
 from channels.rehearsal.slack_rules import BLOCKS_MAX, SECTION_CHARS_MAX, block_texts
 from channels.rehearsal.slack_state import Posted
 

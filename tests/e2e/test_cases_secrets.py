@@ -12,9 +12,11 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 from fakes.geode_command import Serving, run_geode, serving
-from fakes.model_server import API_KEY, Answer, Failure, ModelServer, text, tool_use
 from fakes.town import answers, town_environ, write_config
 
+from channels.rehearsal.model import RehearsalModel
+from channels.rehearsal.model_answers import Answer, Failure, text, tool_use
+from channels.rehearsal.model_http import API_KEY
 from channels.rehearsal.slack import RehearsalSlack
 
 pytestmark = pytest.mark.timeout(60)
@@ -64,7 +66,7 @@ async def everything(
     }
 
 
-def prepare(slack: RehearsalSlack, server: ModelServer, home: Path) -> Mapping[str, str]:
+def prepare(slack: RehearsalSlack, server: RehearsalModel, home: Path) -> Mapping[str, str]:
     """Canary tokens by environment for Slack, and by file for the model."""
     slack.api.tokens |= {BOT_TOKEN, APP_TOKEN}
     slack.bot_token, slack.app_token = BOT_TOKEN, APP_TOKEN
@@ -90,7 +92,7 @@ async def test_model_that_tells_every_secret_tells_nobody_ag_07(tmp_path: Path) 
         "tool_use",
     )
     script = [leak, Answer([text(f"They are {told}.")])]
-    async with ModelServer(*script) as server, RehearsalSlack() as slack:
+    async with RehearsalModel(*script) as server, RehearsalSlack() as slack:
         environ = prepare(slack, server, tmp_path)
         async with serving(environ, "--log", "json") as daemon:
             await daemon.wait_line("slack is up")
@@ -114,7 +116,7 @@ def assert_clean_store(home: Path) -> None:
 async def test_failures_that_quote_a_secret_are_told_without_it_ag_07(tmp_path: Path) -> None:
     failure = Failure(400, "invalid_request_error", f"no such key: {API_KEY}, {API_KEY}")
     fine = Answer([text("fine")])
-    async with ModelServer(failure, fallback=fine) as server, RehearsalSlack() as slack:
+    async with RehearsalModel(failure, fallback=fine) as server, RehearsalSlack() as slack:
         environ = prepare(slack, server, tmp_path)
         async with serving(environ, "--log", "json") as daemon:
             await daemon.wait_line("slack is up")
@@ -136,7 +138,7 @@ async def test_secret_that_a_person_or_a_file_shows_is_kept_from_model_and_store
     read = Answer([tool_use("read_file", {"path": "notes.txt"}, "toolu_1")], "tool_use")
     write = Answer([tool_use("write_file", {"path": "notes.txt", "content": "x"})], "tool_use")
     script = [write, Answer([text("kept")]), read, Answer([text("read")])]
-    async with ModelServer(*script) as server, RehearsalSlack() as slack:
+    async with RehearsalModel(*script) as server, RehearsalSlack() as slack:
         environ = prepare(slack, server, tmp_path)
         async with serving(environ, "--log", "json") as daemon:
             await daemon.wait_line("slack is up")

@@ -6,9 +6,10 @@ import socket
 from pathlib import Path
 
 import pytest
-from fakes.model_server import Answer, Failure, ModelServer, redacted_thinking, text, tool_use
 from fakes.town import answers, running_daemon
 
+from channels.rehearsal.model import RehearsalModel
+from channels.rehearsal.model_answers import Answer, Failure, redacted_thinking, text, tool_use
 from channels.rehearsal.slack import RehearsalSlack
 
 pytestmark = pytest.mark.timeout(60)
@@ -25,7 +26,7 @@ base_url = "{url}"
 async def test_anthropic_model_works_with_tools_and_answers_in_the_thread(tmp_path: Path) -> None:
     look = Answer([redacted_thinking("x9"), tool_use("list_files", {"path": "."})], "tool_use")
     done = Answer([text("There is **nothing** yet.")])
-    async with ModelServer(look, done) as model, RehearsalSlack() as slack:
+    async with RehearsalModel(look, done) as model, RehearsalSlack() as slack:
         async with running_daemon(slack, tmp_path, more=MODEL.format(url=model.url)):
             post = await slack.say("<@UBOT> what is here?")
             await slack.wait_for(lambda: answers(slack, post.ts))
@@ -47,7 +48,7 @@ async def test_anthropic_model_works_with_tools_and_answers_in_the_thread(tmp_pa
 async def test_model_that_refuses_us_is_one_sentence_in_the_thread(
     failure: Failure, part: str, tmp_path: Path
 ) -> None:
-    async with ModelServer(fallback=failure) as model, RehearsalSlack() as slack:
+    async with RehearsalModel(fallback=failure) as model, RehearsalSlack() as slack:
         async with running_daemon(slack, tmp_path, more=MODEL.format(url=model.url)):
             post = await slack.say("<@UBOT> hello")
             await slack.wait_for(lambda: answers(slack, post.ts))
@@ -73,7 +74,7 @@ async def test_unreachable_model_is_one_sentence_in_the_thread(tmp_path: Path) -
 async def test_day_limit_of_a_profile_ends_work_with_a_sentence(tmp_path: Path) -> None:
     dear = Answer([text("done")], usage={"input_tokens": 100_000, "output_tokens": 100_000})
     more = MODEL + "[profiles.capped]\ntools = []\ncost_usd_per_day = 2.0\n"
-    async with ModelServer(fallback=dear) as model, RehearsalSlack() as slack:
+    async with RehearsalModel(fallback=dear) as model, RehearsalSlack() as slack:
         settings = more.format(url=model.url)
         async with running_daemon(slack, tmp_path, more=settings, profile="capped"):
             first = await slack.say("<@UBOT> hello")

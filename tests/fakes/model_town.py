@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fakes.model_server import API_KEY, ModelServer
-from fakes.model_server import Scripted as Served
 from fakes.scripted_model import Scripted, ScriptedModel, say
 from fakes.town import answers, running_daemon
 from sqlalchemy import func, select
 
+from channels.rehearsal.model import RehearsalModel
+from channels.rehearsal.model_answers import Scripted as Served
+from channels.rehearsal.model_http import API_KEY
 from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.slack_state import Posted
 from geode.app import Daemon, Seams
@@ -50,7 +51,7 @@ class Town:
     slack: RehearsalSlack
     daemon: Daemon
     model: ScriptedModel = field(default_factory=ScriptedModel)
-    server: ModelServer = field(default_factory=ModelServer)
+    server: RehearsalModel = field(default_factory=RehearsalModel)
 
     def kill(self) -> None:
         """Let nothing more be written, as if the process were gone; then leave the block."""
@@ -118,7 +119,7 @@ async def scripted_town(
 
 
 def http_route(
-    server: ModelServer,
+    server: RehearsalModel,
     *,
     clock: Clock | None = None,
     context_tokens: int = 150_000,
@@ -137,13 +138,13 @@ async def http_town(
     home: Path,
     *script: Served,
     fallback: Served | None = None,
-    route: Callable[[ModelServer], ModelRoute] = http_route,
+    route: Callable[[RehearsalModel], ModelRoute] = http_route,
     tools: Sequence[Tool] = (),
     **config: str,
 ) -> AsyncGenerator[Town]:
     """A town whose model is reached over HTTP by the real adapter and SDK."""
     async with (
-        ModelServer(*script, fallback=fallback) as server,
+        RehearsalModel(*script, fallback=fallback) as server,
         RehearsalSlack(ack_deadline_s=0.6) as slack,
         restarted(home, slack, server, route=route, tools=tools, **config) as town,
     ):
@@ -154,9 +155,9 @@ async def http_town(
 async def restarted(
     home: Path,
     slack: RehearsalSlack,
-    server: ModelServer,
+    server: RehearsalModel,
     *,
-    route: Callable[[ModelServer], ModelRoute] = http_route,
+    route: Callable[[RehearsalModel], ModelRoute] = http_route,
     tools: Sequence[Tool] = (),
     **config: str,
 ) -> AsyncGenerator[Town]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 import pytest
-from fakes.model_rules import find_broken_rule
 from fakes.model_steps import (
     assistant,
     make_plan,
@@ -20,6 +19,7 @@ from fakes.scripted_model import ScriptedModel
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.rehearsal.model_anthropic_rules import find_broken_rule
 from geode.llm.adapters.anthropic_wire import LOST_RESULT, build_request
 from geode.messages import Message, Text, ToolCall, ToolResult
 from geode.steps import BoundToolPlan, SystemPrompt

@@ -9,11 +9,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from fakes.model_server import API_KEY, Answer, Failure, ModelServer, Scripted, text, tool_use
 from fakes.model_steps import make_plan, make_step
 from fakes.scripted_model import ScriptedModel
 from structlog.testing import capture_logs
 
+from channels.rehearsal.model import RehearsalModel
+from channels.rehearsal.model_answers import Answer, Failure, Scripted, text, tool_use
+from channels.rehearsal.model_http import API_KEY
 from geode.errors import ConfigError, ModelError
 from geode.llm.adapters.anthropic import AnthropicAdapter, AnthropicSettings
 from geode.llm.adapters.anthropic_sdk import SdkRoute
@@ -52,9 +54,9 @@ class SkippingClock(SystemClock):
 @asynccontextmanager
 async def open_model(
     *script: Scripted, policy: RetryPolicy = ONCE, clock: SystemClock | None = None
-) -> AsyncIterator[tuple[ModelServer, AnthropicAdapter]]:
+) -> AsyncIterator[tuple[RehearsalModel, AnthropicAdapter]]:
     """A strict server with a script of faults and the adapter under one policy."""
-    async with ModelServer(*script) as server:
+    async with RehearsalModel(*script) as server:
         settings = AnthropicSettings(API_KEY, server.url)
         adapter = AnthropicAdapter(settings, clock or SystemClock(), policy)
         try:
@@ -176,7 +178,7 @@ async def test_final_failure_is_classified_and_not_repeated(
 
 
 async def test_wrong_key_is_one_clear_sentence() -> None:
-    async with ModelServer() as server:
+    async with RehearsalModel() as server:
         adapter = AnthropicAdapter(AnthropicSettings("wrong", server.url), SystemClock(), QUICK)
         with pytest.raises(Unauthorised, match=r"refused the key .* must check"):
             await adapter.acomplete(make_step(adapter))
@@ -186,7 +188,7 @@ async def test_wrong_key_is_one_clear_sentence() -> None:
 
 
 async def test_unreachable_provider_names_the_address_and_the_setting() -> None:
-    async with ModelServer() as server:
+    async with RehearsalModel() as server:
         url = server.url
     adapter = AnthropicAdapter(AnthropicSettings(API_KEY, url), SystemClock(), ONCE)
 
@@ -217,7 +219,7 @@ async def test_silence_ends_a_call_without_a_deadline(
     hold_after: int, expected: type[ModelError]
 ) -> None:
     held = asyncio.Event()
-    async with ModelServer(Answer(hold=held, hold_after=hold_after)) as server:
+    async with RehearsalModel(Answer(hold=held, hold_after=hold_after)) as server:
         route = SdkRoute(API_KEY, server.url, SystemClock(), silence_s_max=0.2)
         body = build_request(make_step(ScriptedModel()), 100)
         async with asyncio.timeout(10):

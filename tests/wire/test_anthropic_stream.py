@@ -8,19 +8,19 @@ from contextlib import asynccontextmanager
 
 import orjson
 import pytest
-from fakes.model_server import (
-    API_KEY,
+from fakes.model_steps import MODEL, assistant, make_plan, make_step, proposed, results, user
+from structlog.testing import capture_logs
+
+from channels.rehearsal.model import RehearsalModel
+from channels.rehearsal.model_answers import (
     Answer,
-    ModelServer,
     broken_tool_use,
     redacted_thinking,
     text,
     thinking,
     tool_use,
 )
-from fakes.model_steps import MODEL, assistant, make_plan, make_step, proposed, results, user
-from structlog.testing import capture_logs
-
+from channels.rehearsal.model_http import API_KEY
 from geode.llm.adapters.anthropic import AnthropicAdapter, AnthropicSettings
 from geode.llm.arguments import RAW_CHARS_MAX
 from geode.messages import Message, Text, ToolCall, ToolResult
@@ -31,9 +31,9 @@ from geode.steps import StopCause, Usage
 @asynccontextmanager
 async def open_model(
     *script: Answer, api_key: str = API_KEY
-) -> AsyncIterator[tuple[ModelServer, AnthropicAdapter]]:
+) -> AsyncIterator[tuple[RehearsalModel, AnthropicAdapter]]:
     """A strict server and the adapter that talks to it."""
-    async with ModelServer(*script) as server:
+    async with RehearsalModel(*script) as server:
         adapter = AnthropicAdapter(AnthropicSettings(api_key, server.url), SystemClock())
         try:
             yield server, adapter

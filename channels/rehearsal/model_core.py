@@ -1,0 +1,123 @@
+"""A model provider without a wire: its script, what goes wrong, what came in, what was refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any, cast
+
+import orjson
+from aiohttp import web
+
+from channels.rehearsal.faults import FaultKind, Faults, fault_from_json
+from channels.rehearsal.model_answers import Answer, Failure, Recorded, Scripted
+from channels.rehearsal.model_endpoints import COUNT_TOKENS, Endpoint, Memory
+from channels.rehearsal.model_faults import take_failure, twist_answer, twist_stream
+from channels.rehearsal.model_http import (
+    abort,
+    check_headers,
+    render_failure,
+    render_whole,
+    write_stream,
+)
+from channels.rehearsal.model_script import answer_by_rule
+from geode.messages import JsonObject, JsonValue
+
+
+class ModelCore:
+    """Answers from its script, then with `fallback`; refuses what the real APIs refuse."""
+
+    def __init__(
+        self,
+        *script: Scripted,
+        fallback: Scripted | None = None,
+        has_rules: bool = False,
+    ) -> None:
+        self.script: list[Scripted] = list(script)
+        self.fallback: Scripted = fallback or Answer()
+        self.has_rules = has_rules
+        """Without a script, follow the rules of `model_script` instead of the fallback."""
+        self.faults = Faults()
+        self.calls: Counter[str] = Counter()
+        self.requests: list[Recorded] = []
+        self.received = asyncio.Event()
+        """Set when the first acceptable request is in."""
+        self.refusals: list[str] = []
+        """The rule that each refused request broke."""
+        self.memory = Memory()
+
+    def fault(self, kind: str, **fields: JsonValue) -> None:
+        """Put a fault in force; the fields are those of `Fault`, `method` an endpoint's name."""
+        self.faults.set(fault_from_json({"kind": kind, **fields}))
+
+    def counters(self) -> JsonObject:
+        """Everything counted: calls by endpoint, refused requests, faults used."""
+        return {
+            "calls": dict(self.calls),
+            "refused": dict(Counter(self.refusals)),
+            "faults_taken": dict(self.faults.taken),
+        }
+
+    async def serve(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+        """One call: check, note, apply faults, answer."""
+        raw = await request.read()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        if refused := check_headers(endpoint, headers):
+            return render_failure(endpoint, refused)
+        body = _read_body(raw)
+        if body is None:
+            return self._refuse(endpoint, "body: not a JSON object")
+        self.calls[endpoint.name] += 1
+        at = asyncio.get_running_loop().time()
+        self.requests.append(Recorded(raw, body, headers, at, endpoint.name))
+        if rule := endpoint.find_broken(body, self.memory):
+            return self._refuse(endpoint, rule)
+        self.received.set()
+        return await self._answer(request, endpoint, body)
+
+    def _refuse(self, endpoint: Endpoint, rule: str) -> web.Response:
+        self.refusals.append(rule)
+        where = rule.partition(":")[0]
+        param = where if " " not in where else None
+        failure = Failure(400, endpoint.vendor.bad_request, rule, param=param)
+        return render_failure(endpoint, failure)
+
+    async def _answer(
+        self, request: web.Request, endpoint: Endpoint, body: dict[str, Any]
+    ) -> web.StreamResponse:
+        words = endpoint.read(body).words
+        if self.faults.take(FaultKind.DROP_REQUEST, endpoint.name, words):
+            return abort(request)
+        if failure := take_failure(self.faults, endpoint.vendor, endpoint.name, words):
+            return render_failure(endpoint, failure)
+        made = self._make_answer(endpoint, body)
+        if isinstance(made, Failure):
+            return render_failure(endpoint, made)
+        made = twist_answer(made, self.faults, endpoint.name)
+        await asyncio.sleep(made.wait_s)
+        if self.faults.take(FaultKind.DROP_RESPONSE, endpoint.name, words):
+            return abort(request)
+        number = len(self.requests)
+        self.memory.keep(made, number)
+        if body.get("stream") is True:
+            made = twist_stream(made, self.faults, endpoint.vendor, endpoint.name)
+            return await write_stream(request, endpoint, made, endpoint.events(body, made, number))
+        if made.hold is not None:
+            await made.hold.wait()
+        return render_whole(endpoint, endpoint.whole(body, made, number))
+
+    def _make_answer(self, endpoint: Endpoint, body: dict[str, Any]) -> Answer | Failure:
+        if endpoint is COUNT_TOKENS:
+            return Answer()
+        if self.has_rules and not self.script:
+            return answer_by_rule(endpoint.read(body), len(self.requests))
+        entry = self.script.pop(0) if self.script else self.fallback
+        return entry if isinstance(entry, (Answer, Failure)) else entry(body)
+
+
+def _read_body(raw: bytes) -> dict[str, Any] | None:
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    return cast("dict[str, Any]", body) if isinstance(body, dict) else None

@@ -144,7 +144,7 @@ class ButtonPress:
     message_id: str
     """The message that carries the card."""
     presser: Person
-    nonce: str
+    nonce: str = field(repr=False)
     dedupe_key: str
     text: str = ""
     """The free-text answer; empty when the button asks for none."""
@@ -274,7 +274,7 @@ class Button:
 
     label: str
     """At most 30 characters."""
-    nonce: str
+    nonce: str = field(repr=False)
     """Opaque, 22 characters of base64url: names this choice of this card, once."""
     style: Literal["plain", "primary", "danger"] = "plain"
     asks: str = ""

@@ -215,7 +215,10 @@ class Channel(Protocol):
         ...
 
     async def edit(self, place: Place, message_id: str, part: Part) -> None:
-        """Replace a message of ours; repeating it is harmless. Raises as `send` does."""
+        """Replace a message of ours; repeating it is harmless. Raises as `send` does.
+
+        Buttons that the part does not have are gone from the message.
+        """
         ...
 
     async def find_sent(

@@ -39,7 +39,7 @@ from geode.session.downloads import Downloads
 from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
 from geode.session.requests import compose_request
-from geode.session.restore import RestoredTurn, TurnRestorer, tell_uncertain
+from geode.session.restore import RestoredTurn, TurnRestorer
 from geode.session.services import Session, SharedServices
 from geode.store import inbox, outbox, sessions, turns
 from geode.store.database import Tx
@@ -179,7 +179,7 @@ class TurnRunner:
         await self._store.write("earlier", unit)
 
     async def _run_claimed(self, claim: Claim, lease: Lease) -> bool:
-        uncertain: Sequence[tuple[str, ReceiptId]] = ()
+        uncertain: Sequence[ReceiptId] = ()
         if claim.attempts > ATTEMPTS_MAX:
             restored, uncertain = await self._restore_poisoned(claim)
             finished = _end_without_answer(restored, TerminationReason.POISONED)
@@ -191,9 +191,7 @@ class TurnRunner:
             finished, uncertain = await self._answer(claim, lease, restored)
         return await self._commit(claim, finished, uncertain)
 
-    async def _restore_poisoned(
-        self, claim: Claim
-    ) -> tuple[RestoredTurn, Sequence[tuple[str, ReceiptId]]]:
+    async def _restore_poisoned(self, claim: Claim) -> tuple[RestoredTurn, Sequence[ReceiptId]]:
         """What a turn left, even when it is restoring it that fails, or kills, every time."""
         if claim.attempts > ATTEMPTS_MAX + 1:
             return await self._restorer.abandon(claim)
@@ -207,7 +205,7 @@ class TurnRunner:
 
     async def _answer(
         self, claim: Claim, lease: Lease, restored: RestoredTurn
-    ) -> tuple[FinishedTurn, Sequence[tuple[str, ReceiptId]]]:
+    ) -> tuple[FinishedTurn, Sequence[ReceiptId]]:
         shown = ShownTurn(claim.session_id, claim.turn_id, claim.thread, claim.reply_to)
         progress = ProgressReporter(self._parts.delivery, self._clock, shown, lease.is_held)
         day_left = await self._services.read_day_left(self._services.find_binding(claim.binding))
@@ -256,7 +254,7 @@ class TurnRunner:
         return None if deadline == float("inf") else deadline - self._clock.monotonic()
 
     async def _commit(
-        self, claim: Claim, finished: FinishedTurn, uncertain: Sequence[tuple[str, ReceiptId]]
+        self, claim: Claim, finished: FinishedTurn, uncertain: Sequence[ReceiptId]
     ) -> bool:
         """Checkpoint, turn, inbox, reply and session state in one transaction."""
         end = finished.end
@@ -273,7 +271,8 @@ class TurnRunner:
             state=end.state.to_json(),
             batch=None,
             entries=(*end.entries, entry),
-            notices=tell_uncertain(claim, uncertain),
+            uncertain=tuple(uncertain),
+            reply_to=claim.reply_to,
         )
         answer = NewOutbox("answer", claim.turn_id, finished.answer, claim.reply_to, claim.turn_id)
 

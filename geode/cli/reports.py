@@ -78,7 +78,9 @@ def report_effects(answer: Answer) -> str:
         parts.append(_report_receipts(answer["effects"]))
     if answer["replies"]:
         parts.append(_report_replies(answer["replies"]))
-    if any(row["state"] == "uncertain" for row in answer["effects"]):
+    uncertain = [row for row in answer["effects"] if row["state"] == "uncertain"]
+    if uncertain:
+        parts.append("\n".join(_show_whole(row) for row in uncertain))
         parts.append("Settle what is uncertain: geode effects settle ID happened|did-not")
     return "\n\n".join(parts) or "No effects yet, and no reply on its way."
 
@@ -167,6 +169,14 @@ def _report_receipts(rows: Sequence[Answer]) -> str:
             for row in rows
         ],
     )
+
+
+def _show_whole(row: Answer) -> str:
+    """An effect with everything a person needs to judge whether it happened."""
+    arguments = str(row["arguments"])
+    # Escaping makes it longer, and nothing of it may be cut.
+    shown = show_text(arguments, 10 * len(arguments))
+    return f"{row['id']}  {show_text(row['tool'])} {shown}"
 
 
 def _show_state(row: Answer) -> str:

@@ -12,7 +12,7 @@ from geode.errors import StoreError
 from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, ThreadFacts, admit
 from geode.intake.commands import run_command
 from geode.intake.outcomes import Stored
-from geode.intake.presses import press_button
+from geode.intake.presses import answer_again, press_button
 from geode.messages import (
     ButtonPress,
     ChatCommand,
@@ -89,7 +89,7 @@ class Inbox:
             self.ignored[early.rule] += 1
             return Accepted("ignored", early.rule)
         since = self._clock.monotonic()
-        if isinstance(event, InboundMessage):
+        if isinstance(event, InboundMessage | ButtonPress):
             event = replace(event, text=self._take_out(event.text))
         try:
             stored = await self._store.write("intake", lambda tx: self._decide(tx, event, former))
@@ -159,7 +159,7 @@ class Inbox:
         now_us = self._clock.now_us()
         platform = event.thread.platform
         if not inbox.remember_event(tx, platform, event.dedupe_key, "seen", now_us):
-            return Stored(_reword(tx, event))
+            return Stored(_repeat(tx, verdict))
         if isinstance(event, ButtonPress):
             return press_button(tx, verdict, event, now_us)
         if isinstance(event, ChatCommand):
@@ -238,8 +238,11 @@ class Inbox:
         return outbox.add_outbox(tx, SessionId(row.id), notice, now_us)
 
 
-def _reword(tx: Tx, event: Inbound) -> Accepted:
-    """A message that was known before; read back, it may have been edited while nobody listened."""
+def _repeat(tx: Tx, admitted: Admitted) -> Accepted:
+    """An event that was known before; read back, it may have been edited while nobody listened."""
+    event = admitted.event
+    if isinstance(event, ButtonPress):
+        return answer_again(tx, admitted, event)
     if isinstance(event, InboundMessage) and event.is_catch_up and event.is_edited:
         session_id = sessions.find_session(tx, event.thread)
         if session_id and inbox.reword_queued(tx, session_id, event.message_id, event.text):

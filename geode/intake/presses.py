@@ -2,13 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
 from geode.intake.access import Admitted
 from geode.intake.outcomes import Stored
-from geode.messages import ButtonPress
+from geode.messages import ButtonPress, Person
 from geode.ports import Accepted
+from geode.records.settling import Word, settle_uncertain
+from geode.reply import effect_cards, sentences
+from geode.settings import Binding
+from geode.store import cards, sessions
+from geode.store.cards import Decision, StoredCard
 from geode.store.database import Tx
+from geode.store.receipts import HAPPENED, load_receipt
+
+NONCE_CHARS_MAX = 64
+WORDS_CHARS_MAX = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class CardKind:
+    """What a press means on cards of one kind."""
+
+    may_decide: Callable[[Binding, Person], bool]
+    not_yours: str
+    decide: Callable[[Tx, StoredCard, Decision, Person, int], str]
+    """Do what was decided, in the same transaction; the answer for the presser."""
+    describe: Callable[[Tx, StoredCard], str]
+    """What came of a card that is over, as one sentence."""
 
 
 def press_button(tx: Tx, admitted: Admitted, press: ButtonPress, now_us: int) -> Stored:
     """Record a person's decision; of several presses of a card one decides."""
-    return Stored(Accepted("ignored", "access.not_built"))
+    found = _find_card(tx, press)
+    if found is None:
+        return _refuse("card.unknown", sentences.BUTTON_UNKNOWN)
+    card, choice, asks = found
+    kind = KINDS[card.kind]
+    if not card.is_open:
+        return _refuse("card.decided", _describe_end(tx, card))
+    if not kind.may_decide(admitted.binding, press.presser):
+        return _refuse("card.not_yours", kind.not_yours)
+    words = press.text.replace("\0", "").strip()[:WORDS_CHARS_MAX]
+    if asks and not words:
+        return _refuse("card.no_words", sentences.WORDS_MISSING)
+    by = f"{press.thread.platform}:{press.presser.id}"
+    decision = Decision(choice, by, words, press.message_id)
+    if not cards.decide_card(tx, card, decision, now_us):
+        return _refuse("card.decided", sentences.DECIDED_MEANWHILE)
+    answer = kind.decide(tx, card, decision, press.presser, now_us)
+    return Stored(Accepted("decided", card.kind, answer), card.session_id, wakes_delivery=True)
+
+
+def answer_again(tx: Tx, admitted: Admitted, press: ButtonPress) -> Accepted:
+    """What is true now, for a press that was delivered before; changes nothing."""
+    found = _find_card(tx, press)
+    if found is None:
+        return Accepted("duplicate", "card.unknown", sentences.BUTTON_UNKNOWN)
+    card, _, _ = found
+    kind = KINDS[card.kind]
+    if not card.is_open:
+        return Accepted("duplicate", "card.decided", _describe_end(tx, card))
+    if not kind.may_decide(admitted.binding, press.presser):
+        return Accepted("duplicate", "card.not_yours", kind.not_yours)
+    return Accepted("duplicate", "card.open", sentences.PRESS_AGAIN)
+
+
+def _find_card(tx: Tx, press: ButtonPress) -> tuple[StoredCard, str, str] | None:
+    """The card that the press is on, its choice and what that asks for; None: a wrong place.
+
+    Whoever presses in a wrong place is not told whether the card exists elsewhere.
+    """
+    if not press.nonce.isascii() or not 0 < len(press.nonce) <= NONCE_CHARS_MAX:
+        return None
+    found = cards.find_pressed(tx, press.nonce)
+    if found is None or found[0].kind not in KINDS:
+        return None
+    card, choice = found
+    if sessions.find_session(tx, press.thread) != card.session_id:
+        return None
+    sent = cards.read_sent(tx, card, sentences.POSSIBLY_DOUBLED)
+    if sent.is_whole and press.message_id not in sent.message_ids:
+        return None
+    asks = next((b.asks for b in sent.card.buttons if b.nonce == press.nonce), "")
+    return card, choice, asks
+
+
+def _refuse(reason: str, answer: str) -> Stored:
+    return Stored(Accepted("refused", reason, answer))
+
+
+def _describe_end(tx: Tx, card: StoredCard) -> str:
+    who = effect_cards.describe_person(card.decided_by)
+    at = effect_cards.show_time(card.decided_at_us)
+    return f"This is decided already, by {who}, {at}: {KINDS[card.kind].describe(tx, card)}"
+
+
+def _is_operator(binding: Binding, person: Person) -> bool:
+    return person.id in binding.operators
+
+
+def _settle_effect(
+    tx: Tx, card: StoredCard, decision: Decision, presser: Person, now_us: int
+) -> str:
+    word = Word(decision.choice == HAPPENED, decision.by, presser.name)
+    settle_uncertain(tx, card.subject, word, now_us)
+    return f"Recorded. {_describe_effect(tx, card)}"
+
+
+def _describe_effect(tx: Tx, card: StoredCard) -> str:
+    receipt = load_receipt(tx, card.subject)
+    return "" if receipt is None else effect_cards.describe_settled(receipt)
+
+
+KINDS: Mapping[str, CardKind] = {
+    effect_cards.KIND: CardKind(
+        may_decide=_is_operator,
+        not_yours=sentences.ONLY_OPERATORS,
+        decide=_settle_effect,
+        describe=_describe_effect,
+    )
+}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from geode.messages import JsonObject, Message, SessionId, TurnId
+from geode.messages import JsonObject, Message, ReceiptId, SessionId, TurnId
 from geode.ports import Clock
+from geode.records.settling import ask_people
 from geode.store import conversation
 from geode.store.conversation import Checkpoint
 from geode.store.database import Store, Tx
 from geode.store.leases import require_epoch
-from geode.store.outbox import NewOutbox, add_outbox
 from geode.store.timeline import TimelineEntry, append_entries
 
 
@@ -27,8 +27,10 @@ class CheckpointSave:
     batch: JsonObject | None
     """The calls that have no stored results yet; None when every call has its result."""
     entries: tuple[TimelineEntry, ...] = ()
-    notices: tuple[NewOutbox, ...] = ()
-    """Sentences the thread is told because of this step."""
+    uncertain: tuple[ReceiptId, ...] = ()
+    """Effects whose outcome nobody knows: the thread is asked about each, once."""
+    reply_to: str = ""
+    """The message under which it is asked, in a thread that has none."""
 
 
 def write_checkpoint(tx: Tx, save: CheckpointSave, now_us: int) -> None:
@@ -38,8 +40,8 @@ def write_checkpoint(tx: Tx, save: CheckpointSave, now_us: int) -> None:
     checkpoint = Checkpoint(save.turn_id, save.state, save.batch)
     conversation.save_checkpoint(tx, save.session_id, checkpoint, epoch=save.epoch, now_us=now_us)
     append_entries(tx, save.session_id, save.entries, now_us)
-    for notice in save.notices:
-        add_outbox(tx, save.session_id, notice, now_us)
+    for receipt_id in save.uncertain:
+        ask_people(tx, receipt_id, save.reply_to, now_us)
 
 
 class SessionCheckpoint:

@@ -19,7 +19,9 @@ from geode.records.outcomes import (
     explain_uncertain,
     result_of,
 )
-from geode.records.reconcile import read_back, settlement_read_back, word_of
+from geode.records.reconcile import read_back, settlement_read_back
+from geode.records.settling import Word, settle_uncertain
+from geode.reply.effect_cards import BY_OPERATOR
 from geode.steps import Tool, ToolContext
 from geode.store import effects
 from geode.store import receipts as rows
@@ -72,12 +74,14 @@ class EffectReceiptStore:
         )
 
     async def settle_by_operator(self, receipt_id: str, *, happened: bool, who: str) -> Receipt:
-        """Record a person's word on an uncertain effect; raises `ControlError` for any other."""
-        word = word_of(happened=happened)
+        """Record a person's word on an uncertain effect, and end its card.
+
+        Raises `ControlError` for an effect in any other state.
+        """
+        word = Word(happened, f"{BY_OPERATOR}{who}")
         now_us = self._clock.now_us()
         closed = await self._store.write(
-            "receipt.operator",
-            lambda tx: effects.close_uncertain(tx, receipt_id, word, f"operator:{who}", now_us),
+            "receipt.operator", lambda tx: settle_uncertain(tx, receipt_id, word, now_us)
         )
         if closed is None:
             raise ControlError(f"There is no effect {receipt_id[:80]!r}.")

@@ -18,6 +18,7 @@ from geode.log import get_logger
 from geode.messages import OutboundBody, Part, Place, SessionId
 from geode.ports import Channel, Clock, Failpoints, Redactor
 from geode.reply import sentences
+from geode.reply.cards import keep_nonces, redact_card
 from geode.reply.journal import ClaimedRow, SendJournal
 from geode.reply.sending import (
     Doubtful,
@@ -210,19 +211,22 @@ class Delivery:
         return None if channel is None else self._plan(channel, _body_of(row))
 
     def _plan(self, channel: Channel, body: OutboundBody) -> tuple[Part, ...]:
-        clean = replace(body, markdown=self._parts.redactor.redact(body.markdown))
+        redact = self._parts.redactor.redact
+        card = None if body.card is None else redact_card(body.card, redact)
+        clean = replace(body, markdown=redact(body.markdown), card=card)
+        redact_payload = keep_nonces(card, redact)
         try:
-            parts = tuple(self._redact_part(part) for part in channel.plan(clean))
+            parts = tuple(self._redact_part(part, redact_payload) for part in channel.plan(clean))
         except Exception:  # boundary: delivery
             log.exception("plan_failed", channel=channel.name)
             parts = ()
         # Text that cannot be rendered must not stop its thread for ever.
         return parts or split_plain(clean.markdown)
 
-    def _redact_part(self, part: Part) -> Part:
+    def _redact_part(self, part: Part, redact_payload: Callable[[str], str]) -> Part:
         # The exact bytes sent: a secret may have come together only in the rendered form.
         raw = orjson.dumps(part.payload).decode()
-        clean = self._parts.redactor.redact(raw)
+        clean = redact_payload(raw)
         payload = part.payload if clean == raw else orjson.loads(clean)
         return Part(payload, self._parts.redactor.redact(part.plain))
 
@@ -258,9 +262,9 @@ class Delivery:
                     return found
                 await self._journal.mark(claimed, part.number, "prepared", error=part.error)
             outcome = await self._send(channel, claimed, part)
-            is_below = part.part.plain == sentences.ANSWERED_BELOW
-            if isinstance(outcome, Refused) and part.edits and not is_below:
-                # The message to edit is gone: the answer becomes a message of its own.
+            is_pointer = part.part.plain in sentences.POINTERS
+            if isinstance(outcome, Refused) and part.edits and not is_pointer:
+                # The message to edit is gone: what it was to say becomes a message of its own.
                 await self._journal.mark(claimed, part.number, "prepared", edits="")
                 part = replace(part, edits="")
                 is_unknown = False
@@ -308,5 +312,7 @@ def _body_of(row: OutboxRow) -> OutboundBody:
     match row.kind:
         case "progress" | "answer":
             return OutboundBody(row.body, row.kind)
+        case "card" | "card_end" if row.card is not None:
+            return OutboundBody(row.body, "card", row.card)
         case _:
             return OutboundBody(row.body, "notice")

@@ -10,7 +10,7 @@ from geode.messages import Part, SessionId
 from geode.ports import Clock
 from geode.reply import sentences
 from geode.reply.sending import Doubtful, Refused, Settled, Wait
-from geode.store import inbox, outbox
+from geode.store import cards, inbox, outbox
 from geode.store.database import Store, Tx
 from geode.store.outbox import DeliveryLease, OutboxRow, PartRow, PlannedPart
 
@@ -95,7 +95,10 @@ class SendJournal:
         def unit(tx: Tx) -> bool:
             outbox.give_back_delivery(tx, row.session_id, claimed.epoch)
             _record(tx, row.id, part.number, outcome)
-            outbox.end_from_parts(tx, row.id, self._clock.now_us())
+            now_us = self._clock.now_us()
+            state, reason = outbox.end_from_parts(tx, row.id, now_us)
+            if row.kind == "card" and state == "not_applied":
+                cards.note_undelivered(tx, row.session_id, row.episode, reason, now_us)
             return outbox.has_open(tx, row.session_id)
 
         return await self._store.write("delivery.settle", unit)
@@ -140,8 +143,8 @@ class SendJournal:
         epoch = outbox.take_delivery(tx, session_id, lease, now_us)
         if epoch is None:
             return None
-        if row.kind == "progress" and not row.parts and outbox.is_answered(tx, row.turn_id):
-            outbox.end_row(tx, row.id, "not_applied", now_us, "answered first")
+        if overtaken := _find_overtaken(tx, row):
+            outbox.end_row(tx, row.id, "not_applied", now_us, overtaken)
             return self._claim(tx, session_id, plan, until)
         if not row.parts:
             planned = _place_parts(tx, row, rendered, now_us)
@@ -156,7 +159,19 @@ class SendJournal:
         return ClaimedRow(row, epoch, open_parts, marked, is_unknown, self._clock, until)
 
 
+def _find_overtaken(tx: Tx, row: OutboxRow) -> str:
+    """Why a row of which nothing was sent is not to be sent any more; empty: it is."""
+    if row.kind == "progress" and not row.parts and outbox.is_answered(tx, row.turn_id):
+        return "answered first"
+    is_unsent = all(part.state == "planned" for part in row.parts)
+    if row.kind == "card" and is_unsent and not cards.is_open(tx, row.episode):
+        return "decided first"
+    return ""
+
+
 def _place_parts(tx: Tx, row: OutboxRow, parts: Sequence[Part], now_us: int) -> list[PlannedPart]:
+    if row.kind == "card_end":
+        return _replace(parts, cards.list_messages(tx, row.session_id, row.episode))
     message_id, created_at_us = (
         outbox.find_progress(tx, row.turn_id) if row.kind == "answer" else ("", 0)
     )
@@ -167,6 +182,14 @@ def _place_parts(tx: Tx, row: OutboxRow, parts: Sequence[Part], now_us: int) -> 
         return [PlannedPart(first, edits=message_id), *(PlannedPart(part) for part in rest)]
     below = PlannedPart(Part(payload={}, plain=sentences.ANSWERED_BELOW), edits=message_id)
     return [below, *(PlannedPart(part) for part in parts)]
+
+
+def _replace(parts: Sequence[Part], message_ids: Sequence[str]) -> list[PlannedPart]:
+    """Edit these messages in order; what has no message yet is posted, what is over says so."""
+    edits = (*message_ids, *("" for _ in parts[len(message_ids) :]))
+    above = Part(payload={}, plain=sentences.DECIDED_ABOVE)
+    shown = (*parts, *(above for _ in message_ids[len(parts) :]))
+    return [PlannedPart(part, edits=edit) for part, edit in zip(shown, edits, strict=True)]
 
 
 def _record(tx: Tx, row_id: int, number: int, outcome: Settled) -> None:

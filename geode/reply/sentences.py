@@ -4,6 +4,9 @@ from __future__ import annotations
 
 WORKING = "Working on it …"
 ANSWERED_BELOW = "Answered below."
+DECIDED_ABOVE = "Decided above."
+POINTERS = (ANSWERED_BELOW, DECIDED_ABOVE)
+"""What a message of ours says once another one says what matters; alone it is worth nothing."""
 POSSIBLY_DOUBLED = "possibly doubled"
 """Recorded of a part that was sent once more because nobody could look for it."""
 POSSIBLY_LOST = "sent twice, and nobody can tell whether it arrived"
@@ -20,20 +23,15 @@ TOO_OLD = (
     "Messages that arrived here while I was away are too old to act on now; "
     "please send what is still needed again."
 )
+BUTTON_UNKNOWN = "This button decides nothing any more; nothing was changed."
+DECIDED_MEANWHILE = "Somebody else decided this a moment ago; nothing was changed."
+ONLY_OPERATORS = "Only an operator of this place can decide this; nothing was changed."
+PRESS_AGAIN = "That press did not decide anything, and the card is still open: please press again."
+WORDS_MISSING = "This needs a few words; please press again and write them. Nothing was changed."
 POISONED = (
     "I tried this three times and had to stop in the middle each time, so I gave it up. "
     "Please ask in another way, or ask an operator to look at the log."
 )
-
-
-def describe_uncertain(tool: str, receipt_id: str) -> str:
-    """What a thread is told when an effect cannot be read back after a crash."""
-    settle = f"geode effects settle {receipt_id}"
-    return (
-        f"`{tool}` was interrupted, and I cannot tell whether it happened. "
-        f"It will not be run again by itself. An operator can settle it: "
-        f"`{settle} happened` or `{settle} did-not`."
-    )
 
 
 def describe_progress(phase: str, tools: tuple[str, ...], elapsed_s: float) -> str:

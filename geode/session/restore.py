@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -10,13 +10,10 @@ from geode.loop.ports import SavedBatch, TurnIdentity
 from geode.loop.state import LoopState
 from geode.messages import JsonObject, JsonValue, Message, ReceiptId, ToolCall
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
-from geode.records.outcomes import BatchOutcome
 from geode.records.receipts import EffectReceiptStore
-from geode.reply import sentences
 from geode.session.claims import Claim
 from geode.steps import Tool, ToolContext
 from geode.store.effects import Owner
-from geode.store.outbox import NewOutbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ class TurnRestorer:
     async def restore(self, claim: Claim) -> RestoredTurn:
         """The turn's state and history; calls without a stored result are closed, never run again.
 
-        What cannot be read back is told to the thread in the same transaction.
+        The thread is asked about what cannot be read back, in the same transaction.
         """
         checkpoint = claim.checkpoint
         if checkpoint is None:
@@ -55,15 +52,14 @@ class TurnRestorer:
             return RestoredTurn(claim.history, state)
         return await self._close_batch(claim, state, checkpoint.batch)
 
-    async def abandon(self, claim: Claim) -> tuple[RestoredTurn, list[tuple[str, ReceiptId]]]:
-        """A turn that cannot be restored, to be ended; what it left uncertain is to be told.
+    async def abandon(self, claim: Claim) -> tuple[RestoredTurn, list[ReceiptId]]:
+        """A turn that cannot be restored, to be ended; people are to be asked about the effects.
 
         Its calls keep no results: whoever reads the history next gives them theirs.
         """
         owner = Owner(claim.session_id, claim.epoch)
         left = await self._receipts.abandon_turn(owner, claim.turn_id)
-        uncertain = [(receipt.tool, receipt.id) for receipt in left]
-        return RestoredTurn(claim.history, LoopState()), uncertain
+        return RestoredTurn(claim.history, LoopState()), [receipt.id for receipt in left]
 
     async def _close_batch(self, claim: Claim, state: LoopState, batch: JsonObject) -> RestoredTurn:
         calls = _calls_of(claim, batch)
@@ -78,7 +74,8 @@ class TurnRestorer:
             state=state.to_json(),
             batch=None,
             entries=outcome.entries,
-            notices=tell_uncertain(claim, _names(calls, outcome)),
+            uncertain=outcome.uncertain,
+            reply_to=claim.reply_to,
         )
         await self._checkpoints.save("batch.close", save)
         return RestoredTurn((*claim.history, results), state)
@@ -103,29 +100,6 @@ def identity_of(claim: Claim) -> TurnIdentity:
         binding=claim.binding,
         requesters=claim.requesters,
     )
-
-
-def tell_uncertain(
-    claim: Claim, uncertain: Sequence[tuple[str, ReceiptId]]
-) -> tuple[NewOutbox, ...]:
-    """One sentence per uncertain effect; its episode makes sure it is said once."""
-    return tuple(
-        NewOutbox(
-            "uncertain",
-            receipt_id,
-            sentences.describe_uncertain(tool, receipt_id),
-            claim.reply_to,
-            claim.turn_id,
-        )
-        for tool, receipt_id in uncertain
-    )
-
-
-def _names(
-    calls: list[tuple[ToolCall, ToolContext]], outcome: BatchOutcome
-) -> list[tuple[str, ReceiptId]]:
-    names = {context.operation_id: call.name for call, context in calls}
-    return [(names[receipt_id], receipt_id) for receipt_id in outcome.uncertain]
 
 
 def _calls_of(claim: Claim, batch: JsonObject) -> list[tuple[ToolCall, ToolContext]]:

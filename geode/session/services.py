@@ -22,7 +22,7 @@ from geode.records.receipts import EffectReceiptStore
 from geode.session.claims import Claim
 from geode.session.histories import Histories
 from geode.session.leases import Lease
-from geode.session.restore import describe_batch, identity_of, tell_uncertain
+from geode.session.restore import describe_batch, identity_of
 from geode.session.secrecy import TakeOut
 from geode.session.shelf import Shelf
 from geode.settings import Binding, Profile, Settings
@@ -37,8 +37,8 @@ class Session:
 
     executor: ToolExecutor
     loop: AgenticLoop
-    uncertain: list[tuple[str, ReceiptId]] = field(default_factory=list[tuple[str, ReceiptId]])
-    """Tool and receipt of effects whose outcome nobody knows, as they come up."""
+    uncertain: list[ReceiptId] = field(default_factory=list[ReceiptId])
+    """Effects whose outcome nobody knows, as they come up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class SharedServices:
         """The executor and the loop of one turn, bound to its mode, profile, lease and budget."""
         binding = self.find_binding(claim.binding)
         executor = ToolExecutor(self.gate, lease.is_held)
-        uncertain: list[tuple[str, ReceiptId]] = []
+        uncertain: list[ReceiptId] = []
         parts = LoopParts(
             adapter=self.route.adapter,
             model=self.route.model,
@@ -152,9 +152,7 @@ class SharedServices:
 class _Processor:
     """The gate's processor, which also remembers what was left uncertain."""
 
-    def __init__(
-        self, processor: ToolCallProcessor, uncertain: list[tuple[str, ReceiptId]]
-    ) -> None:
+    def __init__(self, processor: ToolCallProcessor, uncertain: list[ReceiptId]) -> None:
         self._processor = processor
         self._uncertain = uncertain
 
@@ -165,8 +163,7 @@ class _Processor:
         make_context: Callable[[int], ToolContext],
     ) -> ToolOutcome:
         outcome = await self._processor.process(calls, plan, make_context)
-        names = {make_context(index).operation_id: call.name for index, call in enumerate(calls)}
-        self._uncertain += [(names.get(each, "a tool"), each) for each in outcome.uncertain]
+        self._uncertain += outcome.uncertain
         return outcome
 
 
@@ -177,7 +174,7 @@ class _Records:
         self,
         checkpoints: SessionCheckpoint,
         claim: Claim,
-        uncertain: list[tuple[str, ReceiptId]],
+        uncertain: list[ReceiptId],
     ) -> None:
         self._checkpoints = checkpoints
         self._claim = claim
@@ -192,6 +189,7 @@ class _Records:
             state=batch.state.to_json(),
             batch=describe_batch(batch),
             entries=batch.entries,
-            notices=tell_uncertain(self._claim, self._uncertain),
+            uncertain=tuple(self._uncertain),
+            reply_to=self._claim.reply_to,
         )
         await self._checkpoints.save("batch", save)

@@ -11,7 +11,8 @@ from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.errors import StaleEpochError
-from geode.messages import Part, Place, SessionId, Thread
+from geode.messages import Card, Part, Place, SessionId, Thread
+from geode.store.card_json import card_from_json, card_to_json
 from geode.store.statements import Statement
 from geode.store.tables import outbox, outbox_parts, threads
 
@@ -20,7 +21,7 @@ OPEN_STATES = ("queued", "sending")
 _IS_OPEN = or_(*(outbox.c.state == state for state in OPEN_STATES))
 _ADD = Statement(
     upsert(outbox).on_conflict_do_nothing().returning(outbox.c.id),
-    ("session_id", "turn_id", "kind", "episode", "body", "reply_to", "created_at_us"),
+    ("session_id", "turn_id", "kind", "episode", "body", "reply_to", "card", "created_at_us"),
 )
 _HEAD = Statement(
     select(outbox, threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread)
@@ -128,6 +129,7 @@ class NewOutbox:
     body: str
     reply_to: str = ""
     turn_id: str = ""
+    card: Card | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,9 @@ class OutboxRow:
     session_id: SessionId
     turn_id: str
     kind: str
+    episode: str
     body: str
+    card: Card | None
     state: str
     attempts: int
     due_at_us: int
@@ -177,6 +181,7 @@ def add_outbox(tx: Connection, session_id: SessionId, new: NewOutbox, now_us: in
         "episode": new.episode,
         "body": new.body,
         "reply_to": new.reply_to,
+        "card": card_to_json(new.card),
         "created_at_us": now_us,
     }
     return _ADD.scalar(tx, row) is not None
@@ -224,7 +229,9 @@ def read_head(tx: Connection, session_id: SessionId) -> OutboxRow | None:
         session_id=SessionId(row.session_id),
         turn_id=row.turn_id,
         kind=row.kind,
+        episode=row.episode,
         body=row.body,
+        card=card_from_json(row.card),
         state=row.state,
         attempts=row.attempts,
         due_at_us=row.due_at_us,
@@ -314,12 +321,17 @@ def set_part(tx: Connection, outbox_id: int, number: int, state: str, **values: 
     _SET_PART.run(tx, {"row": outbox_id, "part": number, "new_state": state, **changes})
 
 
-def end_from_parts(tx: Connection, outbox_id: int, now_us: int) -> None:
-    """Close a row by its parts: `sent` when any of them is or may be there, else `not_applied`."""
+def end_from_parts(tx: Connection, outbox_id: int, now_us: int) -> tuple[str, str]:
+    """Close a row by its parts: `sent` when any of them is or may be there, else `not_applied`.
+
+    Returns the state and its reason.
+    """
     rows = _PART_STATES.rows(tx, {"row": outbox_id})
     is_sent = any(row.state in ("committed", "reconciled", "uncertain") for row in rows)
     reason = next((row.error for row in rows if row.error), "")
-    end_row(tx, outbox_id, "sent" if is_sent else "not_applied", now_us, reason)
+    state = "sent" if is_sent else "not_applied"
+    end_row(tx, outbox_id, state, now_us, reason)
+    return state, reason
 
 
 def end_row(tx: Connection, outbox_id: int, state: str, now_us: int, reason: str = "") -> None:

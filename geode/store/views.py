@@ -79,12 +79,18 @@ def list_effects(tx: Connection, limit: int) -> list[JsonObject]:
             "state": row.state,
             "result": row.result[:SHOWN_CHARS_MAX],
             "error": row.error[:SHOWN_CHARS_MAX],
-            "arguments": row.arguments[:SHOWN_CHARS_MAX],
+            "arguments": _show_arguments(row),
             "prepared_at_us": row.prepared_at_us,
             "settled_by": row.settled_by,
         }
         for row in rows
     ]
+
+
+def _show_arguments(row: Row[Any]) -> str:
+    """Whole while a person has to judge by them whether it happened."""
+    is_uncertain = row.state == ReceiptState.UNCERTAIN
+    return row.arguments if is_uncertain else row.arguments[:SHOWN_CHARS_MAX]
 
 
 def list_replies(tx: Connection, limit: int) -> list[JsonObject]:

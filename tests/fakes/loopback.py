@@ -17,8 +17,10 @@ from geode.errors import (
     SendUnknownError,
 )
 from geode.messages import (
+    ButtonPress,
     FileRef,
     InboundMessage,
+    JsonObject,
     OutboundBody,
     Part,
     Person,
@@ -41,6 +43,8 @@ class Posted:
     edits: list[str] = field(default_factory=list)
     content: bytes = b""
     """Of a file."""
+    buttons: dict[str, str] = field(default_factory=dict)
+    """Nonces by label: what can be pressed on it now."""
 
 
 class LoopbackPlatform:
@@ -95,12 +99,27 @@ class LoopbackPlatform:
         self.said[thread].append(message)
         return message
 
+    def press(self, post: Posted, label: str, presser: str = "U1", **more: object) -> ButtonPress:
+        """A person presses a button that the message shows."""
+        values: dict[str, object] = {
+            "thread": post.place.thread,
+            "message_id": post.id,
+            "presser": Person(presser, f"name of {presser}"),
+            "nonce": post.buttons[label],
+            "dedupe_key": f"press:{self.next_id()}",
+            **more,
+        }
+        return ButtonPress(**values)  # type: ignore[arg-type]
+
 
 class LoopbackChannel(Channel):
     """The channel of a `LoopbackPlatform`."""
 
-    def __init__(self, platform: LoopbackPlatform, name: str = "loop") -> None:
+    def __init__(
+        self, platform: LoopbackPlatform, name: str = "loop", *, has_buttons: bool = True
+    ) -> None:
         self._platform = platform
+        self._has_buttons = has_buttons
         self._name = name
         self._stopped = asyncio.Event()
         self.file_bytes_max = 1_000_000
@@ -127,7 +146,11 @@ class LoopbackChannel(Channel):
         if body.steps:
             self._platform.steps.append(body.steps)
         texts = body.markdown.split("\n---\n")
-        return tuple(Part({"text": text}, text) for text in texts)
+        *parts, last = (Part({"text": text}, text) for text in texts)
+        if body.card is not None and self._has_buttons:
+            shown: JsonObject = {button.label: button.nonce for button in body.card.buttons}
+            last = Part({**last.payload, "buttons": shown}, last.plain)
+        return (*parts, last)
 
     async def send(self, place: Place, part: Part, key: str) -> str:
         await asyncio.sleep(0)
@@ -135,6 +158,7 @@ class LoopbackChannel(Channel):
         if fault == "unsent":
             raise SendUnknownError("cut before it arrived")
         post = Posted(self._platform.next_id(), place, self._text(part), key)
+        post.buttons = self._buttons(part)
         self._platform.posted.append(post)
         if fault == "dropped":
             raise SendUnknownError("cut after it arrived")
@@ -149,6 +173,7 @@ class LoopbackChannel(Channel):
             if post.id == message_id:
                 post.edits.append(post.text)
                 post.text = self._text(part)
+                post.buttons = self._buttons(part)
                 break
         else:
             raise SendRefusedError("message_not_found")
@@ -193,6 +218,9 @@ class LoopbackChannel(Channel):
 
     def _text(self, part: Part) -> str:
         return str(part.payload.get("text", part.plain))
+
+    def _buttons(self, part: Part) -> dict[str, str]:
+        return dict(part.payload.get("buttons", {}))  # type: ignore[arg-type]
 
     def _take_fault(self) -> str:
         fault = self._platform.faults.pop(0) if self._platform.faults else ""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from geode.messages import Thread
 from geode.store import sessions
-from geode.store.tables import inbox, outbox, outbox_parts, receipts
+from geode.store.tables import cards, inbox, outbox, outbox_parts, receipts
 from geode.store.tables import sessions as session_rows
 from geode.store.tables import turns as turn_rows
 
@@ -76,7 +76,11 @@ def _check_posts(
 
 def _check_uncertain(tx: Connection) -> None:
     told = Counter(
-        tx.execute(select(outbox.c.episode).where(outbox.c.kind == "uncertain")).scalars()
+        tx.execute(
+            select(cards.c.subject)
+            .join(outbox, outbox.c.episode == cards.c.id)
+            .where(outbox.c.kind == "card", cards.c.kind == "effect", cards.c.state == "open")
+        ).scalars()
     )
     unknown = set(
         tx.execute(select(receipts.c.id).where(receipts.c.state == "uncertain")).scalars()

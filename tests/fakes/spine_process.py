@@ -22,7 +22,7 @@ from geode.messages import JsonObject, Message, Part, Place, SessionId, Terminat
 from geode.records.checkpoint import CheckpointSave
 from geode.session.claims import Claim, claim_session
 from geode.session.leases import Lease
-from geode.session.restore import describe_batch, identity_of, tell_uncertain
+from geode.session.restore import describe_batch, identity_of
 from geode.session.services import Session
 from geode.steps import Done, Effect, Ending, Tool, ToolContext
 from geode.turn import ATTEMPTS_MAX, FinishedTurn
@@ -163,7 +163,8 @@ class Process:
             messages=batch.messages,
             state=state.to_json(),
             batch=describe_batch(batch),
-            notices=tell_uncertain(claim, held.session.uncertain),
+            uncertain=tuple(held.session.uncertain),
+            reply_to=claim.reply_to,
         )
         await self._services.checkpoints.save("batch", save)
         held.history += batch.messages
@@ -182,7 +183,7 @@ class Process:
             outcome = await held.session.executor.aexecute(one, plan, context)
             results.append(outcome.result)
             if outcome.uncertain is not None:
-                held.session.uncertain.append((one.name, outcome.uncertain))
+                held.session.uncertain.append(outcome.uncertain)
         held.unsaved, held.batch = (Message("tool", tuple(results)),), ()
 
     async def act_anyway(self, held: Held) -> None:

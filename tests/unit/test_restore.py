@@ -35,6 +35,6 @@ async def test_turn_resumed_with_an_uncertain_effect_is_not_repaired(tmp_path: P
         frozen.cancel()
         await asyncio.wait((frozen,))
 
-        assert len(await room.said("uncertain")) == 1
+        assert len(await room.said("card")) == 1
         assert len(worker.model.steps) == 2
         assert "a repair" not in (await room.said("answer"))[0]

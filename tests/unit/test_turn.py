@@ -329,7 +329,7 @@ async def test_uncertain_effect_is_told_to_the_thread_once(tmp_path: Path) -> No
 
         await run(room, worker)
 
-        (told,) = await room.said("uncertain")
+        (told,) = await room.said("card")
         assert "`send_parcel` was interrupted" in told
         assert "geode effects settle" in told
 

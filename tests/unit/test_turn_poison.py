@@ -91,7 +91,7 @@ async def test_effect_of_a_turn_that_was_given_up_unread_is_uncertain_and_told(
         await run_until_given_up(room, hanging)
 
         assert await room.rows(receipts.c.state) == ["uncertain"]
-        (told,) = await room.said("uncertain")
+        (told,) = await room.said("card")
         assert "geode effects settle" in told
 
 

@@ -225,7 +225,18 @@ class ToolResult:
     """URLs in the text come from the outside world, so a later fetch may follow them."""
 
 
-Block: TypeAlias = Text | ToolCall | ToolResult
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that a person attached; its bytes are kept beside the store, under their hash."""
+
+    media_type: str
+    """image/png, image/jpeg, image/gif or image/webp, as the bytes say."""
+    sha256: str
+    name: str
+    size_bytes: int
+
+
+Block: TypeAlias = Text | ToolCall | ToolResult | Image
 
 NOTE_TAG = "runtime-note"
 """Around what the runtime tells the model; no person's message can begin with it."""

@@ -200,6 +200,8 @@ class StepSnapshot:
     output_tokens_max: int = 8192
     may_call_tools: bool = True
     """False in the last permitted round: the model must answer in text."""
+    pictures: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
+    """The base64 of every picture in `messages`, by its SHA-256."""
     on_wait: Callable[[float], None] | None = field(default=None, compare=False, repr=False)
     """Told the seconds before each wait for the provider, so that the person sees one notice."""
 

@@ -70,6 +70,7 @@ class ProviderFacts:
     limits: Mapping[str, ModelLimits] = field(default_factory=dict[str, ModelLimits])
     cache_write_factor: float = 1.0
     judges_only: bool = False
+    takes_pictures: bool = False
 
 
 @cache
@@ -143,6 +144,11 @@ def limits_of(ref: ModelRef) -> ModelLimits:
     return load_catalog()[ref.provider].limits.get(ref.model, ModelLimits())
 
 
+def takes_pictures(ref: ModelRef) -> bool:
+    """Whether the provider's models look at pictures."""
+    return load_catalog()[ref.provider].takes_pictures
+
+
 def price_of(ref: ModelRef, own: OwnPrices | None = None) -> Price | None:
     """The operator's price, else the published one, else None: unknown is not zero."""
     if own is not None and ref.model in own:
@@ -193,4 +199,5 @@ def _read_provider(name: str, table: dict[str, Any]) -> ProviderFacts:
         limits={model: ModelLimits(*row) for model, row in limits.items()},
         cache_write_factor=float(table.get("cache_write_factor", 1.0)),
         judges_only=bool(table.get("judges_only", False)),
+        takes_pictures=bool(table.get("takes_pictures", False)),
     )

@@ -16,7 +16,7 @@ from geode.llm.rehearsal_rules import (
     read_requests,
     take_delay,
 )
-from geode.messages import Block, Message, Text, ToolCall, ToolResult
+from geode.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from geode.ports import Clock
 from geode.steps import ModelReply, StepSnapshot, StopCause, Usage
 
@@ -133,4 +133,10 @@ def _reply(
 
 
 def _count_chars(block: Block) -> int:
-    return len(str(block.arguments)) if isinstance(block, ToolCall) else len(block.text)
+    match block:
+        case ToolCall():
+            return len(str(block.arguments))
+        case Text() | ToolResult():
+            return len(block.text)
+        case Image():
+            return 0

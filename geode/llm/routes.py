@@ -15,6 +15,7 @@ from geode.llm.catalog import (
     load_catalog,
     parse_model,
     price_of,
+    takes_pictures,
 )
 from geode.llm.rehearsal import RehearsalAdapter
 from geode.llm.retry import RetryPolicy
@@ -39,6 +40,7 @@ class ModelRoute:
     context_tokens_max: int
     """What a request may hold: the window less the longest answer."""
     output_tokens_max: int
+    takes_pictures: bool = False
 
 
 def open_route(
@@ -60,7 +62,10 @@ def open_route(
         _check_cap(settings, ref, written)
     limits = limits_of(ref)
     room = limits.context_tokens - limits.output_tokens_max
-    return ModelRoute(adapter, name, ref.model, room, limits.output_tokens_max), key
+    route = ModelRoute(
+        adapter, name, ref.model, room, limits.output_tokens_max, takes_pictures(ref)
+    )
+    return route, key
 
 
 def open_adapter(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from geode.loop.pairing import answers_exactly, clean_message, pair_messages
 from geode.loop.quoting import clip_middle, defuse, is_note
 from geode.loop.tokens import estimate_message, estimate_messages
-from geode.messages import NOTE_TAG, Message, Text
+from geode.messages import NOTE_TAG, Image, Message, Text
 
 NOTHING_SAID = Message("user", (Text("(no text)"),))
 REQUEST_CHARS_MAX = 8_000
@@ -37,6 +37,8 @@ class ConversationContext:
         self._first_request = first_request or _find_request(history, is_last=False)[1]
         self._request_index, self._request = _find_request(history, is_last=True)
         self._view: list[Message] | None = None
+        self.has_pictures = any(map(_has_pictures, history))
+        """A person attached one; the view may hold none of them any more."""
 
     @property
     def start(self) -> int:
@@ -56,6 +58,7 @@ class ConversationContext:
     def append(self, message: Message) -> None:
         """Add a message behind the last one."""
         self._messages.append(message)
+        self.has_pictures = self.has_pictures or _has_pictures(message)
         view = self._view
         if view is None:
             return
@@ -121,6 +124,16 @@ class ConversationContext:
         """Tokens of the messages behind the first `count` of the chapter."""
         newer = self._messages[max(0, count - self._offset) :]
         return sum(estimate_message(message) for message in newer)
+
+
+def _has_pictures(message: Message) -> bool:
+    # A picture never stands alone: most messages are told apart by their length.
+    blocks = message.blocks
+    return (
+        len(blocks) > 1
+        and message.role == "user"
+        and any(isinstance(block, Image) for block in blocks)
+    )
 
 
 def _find_request(history: Sequence[Message], *, is_last: bool) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from typing import cast
 
 import orjson
 
-from geode.messages import Block, JsonObject, Message, Text, ToolCall, ToolResult
+from geode.messages import Block, Image, JsonObject, Message, Text, ToolCall, ToolResult
 
 INTERRUPTED = (
     "Interrupted: the runtime stopped before this call had a result. "
@@ -99,7 +99,7 @@ def _list_ids(blocks: Sequence[ToolCall] | Sequence[ToolResult]) -> bytes:
 def _may_stay(block: object) -> bool:
     if isinstance(block, Text):
         return not _is_blank(block.text)
-    return isinstance(block, ToolCall)
+    return isinstance(block, ToolCall | Image)
 
 
 def _is_blank(text: str) -> bool:

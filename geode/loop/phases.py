@@ -15,6 +15,7 @@ from geode.loop.batches import run_batch
 from geode.loop.compaction import fit_context
 from geode.loop.limits import RoundKind, Spent, choose_round
 from geode.loop.pairing import clean_message, own_call_ids
+from geode.loop.pictures import blame_pictures, show_pictures
 from geode.loop.prompt import build_prompt
 from geode.loop.quoting import write_note
 from geode.loop.run import Ending, LoopParts, TurnRun
@@ -92,6 +93,7 @@ async def call_provider(run: TurnRun, snapshot: StepSnapshot) -> ModelReply | En
     limit = asyncio.timeout(limit_s)
     try:
         async with limit:
+            snapshot = await show_pictures(run, snapshot)
             reply = await snapshot.adapter.acomplete(snapshot)
     except TimeoutError:
         if limit.expired():
@@ -99,7 +101,8 @@ async def call_provider(run: TurnRun, snapshot: StepSnapshot) -> ModelReply | En
         return Ending(TerminationReason.PROVIDER_ERROR, detail=notes.SILENT_DETAIL)
     except ModelError as error:
         run.log("model_error", {"step": snapshot.step, "error": str(error)})
-        return _classify_error(run, error)
+        # One picture that the provider cannot read would refuse every later turn too.
+        return None if blame_pictures(run, snapshot, error) else _classify_error(run, error)
     run.spend(reply)
     run.log(
         "model_call",

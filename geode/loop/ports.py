@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from geode.loop.state import LoopState
-from geode.messages import Message, Mode, SessionId, ToolCall, ToolResult, TurnId
+from geode.messages import Image, Message, Mode, SessionId, ToolCall, ToolResult, TurnId
 from geode.steps import BoundToolPlan, ToolContext
 from geode.store.timeline import TimelineEntry
 
@@ -72,6 +72,14 @@ class Progress(Protocol):
 
     def note(self, sentence: str) -> None:
         """One plain sentence for the person, such as a wait for the provider."""
+        ...
+
+
+class Pictures(Protocol):
+    """Where a session's pictures are kept, as the loop sees it."""
+
+    async def load(self, wanted: Sequence[Image]) -> Mapping[str, bytes]:
+        """The base64 of each picture by its SHA-256; one that is gone or changed is left out."""
         ...
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from geode.loop.context import ConversationContext
 from geode.loop.limits import LoopLimits, RoundChoice, TimePlan, plan_time
-from geode.loop.ports import Progress, ToolProcessor, TurnIdentity, TurnRecords
+from geode.loop.ports import Pictures, Progress, ToolProcessor, TurnIdentity, TurnRecords
 from geode.loop.prompt import PromptSources
 from geode.loop.state import LoopState, TurnStart
 from geode.loop.tokens import estimate_fixed
@@ -31,6 +31,8 @@ class LoopParts:
     limits: LoopLimits
     progress: Progress
     clock: Clock
+    pictures: Pictures | None = None
+    """None: the model looks at no pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class TurnRun:
     overflows: int = 0
     was_nudged: bool = False
     has_waited: bool = False
+    blamed: tuple[str, ...] | None = None
+    """What was hidden before this run hid the pictures of a refused request."""
     must_compact: bool = False
     """The provider refused the conversation as too long."""
     should_compact: bool = False

@@ -40,6 +40,8 @@ class LoopState:
     """How many messages of the chapter that measure covers."""
     has_uncertain: bool = False
     """An effect of this turn has an unknown outcome: nothing is repaired automatically."""
+    hidden_pictures: tuple[str, ...] = ()
+    """Hashes of pictures in requests that the provider refused; they are not shown again."""
 
     def to_json(self) -> JsonObject:
         """The state as JSON."""
@@ -61,6 +63,7 @@ class LoopState:
             "observed_tokens": self.observed_tokens,
             "observed_count": self.observed_count,
             "has_uncertain": self.has_uncertain,
+            "hidden_pictures": list(self.hidden_pictures),
         }
 
     @staticmethod
@@ -88,6 +91,7 @@ class LoopState:
             cost_micro_usd=cost,
             summary=cast("str", body.get("summary", "")),
             has_uncertain=bool(body.get("has_uncertain", False)),
+            hidden_pictures=tuple(cast("list[str]", body.get("hidden_pictures") or [])),
             **numbers,
         )
 
@@ -101,6 +105,7 @@ class LoopState:
             summary=self.summary,
             observed_tokens=self.observed_tokens,
             observed_count=self.observed_count,
+            hidden_pictures=self.hidden_pictures,
         )
 
 

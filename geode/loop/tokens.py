@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from geode.messages import Message, Text, ToolCall, ToolResult
+from geode.messages import Image, Message, Text, ToolCall, ToolResult
 from geode.steps import BoundToolPlan, SystemPrompt
 
 LETTER, DIGIT, MARK = 0.25, 0.5, 0.45
@@ -14,6 +14,9 @@ LETTER, DIGIT, MARK = 0.25, 0.5, 0.45
 MESSAGE_TOKENS = 4
 CALL_TOKENS = 12
 """What a provider's own framing of a message and of a call or result costs."""
+
+PICTURE_TOKENS = 1_600
+"""Of one picture at most: larger ones are made smaller by the provider."""
 
 _DIGITS = b"0123456789"
 _LETTERS = bytes(
@@ -83,6 +86,8 @@ def estimate_message(message: Message) -> int:
                 text_bytes += len(written)
             case ToolResult():
                 tokens += CALL_TOKENS + estimate_text(block.text)
+            case Image():
+                tokens += PICTURE_TOKENS
     hidden = len(message.opaque) - 2 * text_bytes - 200
     return tokens + max(0, hidden // 4)
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from geode.messages import Message, SessionId, Text, ToolResult
+from geode.messages import Message, SessionId, Text, ToolCall, ToolResult
 from geode.ports import Clock
 
 SESSIONS_MAX = 64
@@ -96,6 +96,6 @@ def _weigh(messages: Sequence[Message]) -> int:
         for block in message.blocks:
             if isinstance(block, Text | ToolResult):
                 chars += len(block.text)
-            else:
+            elif isinstance(block, ToolCall):
                 chars += len(block.raw)
     return chars

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from geode.loop.prompt import quote_people
-from geode.messages import Block, Person, Text
+from geode.messages import Block, Image, Person, Text
 from geode.store.attachments import Attachment
 from geode.store.inbox import InboxRow
+
+PICTURES_MAX = 8
+"""Shown to the model with one request."""
+NOT_SHOWN = f"not shown to you, as {PICTURES_MAX} pictures are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,24 +24,38 @@ class _Said:
 def compose_request(rows: Sequence[InboxRow]) -> tuple[Block, ...]:
     """The collected messages in the platform's order, with quotes and edits told apart.
 
-    Under a sender's words stands one line per file.
+    Under a sender's words stands one line per file; the pictures follow the words.
     """
-    text = quote_people(_pick(rows, "message"), _pick(rows, "quote"), _pick(rows, "edit"))
-    return (Text(text),)
+    files = _find_files(rows)
+    text = quote_people(
+        *([_say(row, files) for row in rows if row.kind == kind] for kind in _KINDS)
+    )
+    return (Text(text), *(_show(each) for of in files.values() for each in of if each.sha256))
 
 
-def _pick(rows: Sequence[InboxRow], kind: str) -> list[_Said]:
-    return [
-        _Said(Person(row.sender_id, row.sender_name), _write_said(row))
-        for row in rows
-        if row.kind == kind
-    ]
+_KINDS = ("message", "quote", "edit")
 
 
-def _write_said(row: InboxRow) -> str:
-    if not row.files:
-        return row.text
-    return "\n".join([row.text.strip(), *map(describe_attachment, row.attachments)]).strip()
+def _find_files(rows: Sequence[InboxRow]) -> dict[int, list[Attachment]]:
+    """What is attached, by row; only so many stay pictures."""
+    found = {row.id: list(row.attachments) for row in rows if row.files}
+    shown = 0
+    for of_row in found.values():
+        for number, each in enumerate(of_row):
+            shown += bool(each.sha256)
+            if each.sha256 and shown > PICTURES_MAX:
+                of_row[number] = replace(each, sha256="", note=NOT_SHOWN)
+    return found
+
+
+def _say(row: InboxRow, files: Mapping[int, Sequence[Attachment]]) -> _Said:
+    lines = [row.text, *map(describe_attachment, files.get(row.id, ()))]
+    return _Said(Person(row.sender_id, row.sender_name), "\n".join(lines))
+
+
+def _show(attachment: Attachment) -> Image:
+    file = attachment.file
+    return Image(file.media_type, attachment.sha256, file.name, file.size_bytes)
 
 
 def describe_attachment(attachment: Attachment) -> str:

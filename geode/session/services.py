@@ -22,6 +22,7 @@ from geode.records.receipts import EffectReceiptStore
 from geode.session.claims import Claim
 from geode.session.histories import Histories
 from geode.session.leases import Lease
+from geode.session.pictures import SessionPictures
 from geode.session.restore import describe_batch, identity_of
 from geode.session.secrecy import TakeOut
 from geode.session.shelf import Shelf
@@ -107,8 +108,14 @@ class SharedServices:
             limits=self._limits(binding, day_left_micro_usd),
             progress=progress,
             clock=self.clock,
+            pictures=self._pictures(claim),
         )
         return Session(executor, AgenticLoop(parts), uncertain)
+
+    def _pictures(self, claim: Claim) -> SessionPictures | None:
+        if not self.route.takes_pictures:
+            return None
+        return SessionPictures(self.shelf.kept(claim.session_id))
 
     def plan_for(self, mode: Mode, binding: Binding | None) -> BoundToolPlan:
         """The tools of a mode under a binding's profile; built once and shared."""

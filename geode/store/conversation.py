@@ -10,7 +10,17 @@ import orjson
 from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from geode.messages import Block, JsonObject, Message, SessionId, Text, ToolCall, ToolResult, TurnId
+from geode.messages import (
+    Block,
+    Image,
+    JsonObject,
+    Message,
+    SessionId,
+    Text,
+    ToolCall,
+    ToolResult,
+    TurnId,
+)
 from geode.store.statements import Statement
 from geode.store.tables import checkpoints, messages, sessions
 
@@ -87,6 +97,14 @@ def _block_to_json(block: Block) -> dict[str, Any]:
                 "is_error": block.is_error,
                 "names_urls": block.names_urls,
             }
+        case Image():
+            return {
+                "type": "image",
+                "media_type": block.media_type,
+                "sha256": block.sha256,
+                "name": block.name,
+                "size_bytes": block.size_bytes,
+            }
 
 
 def _json_to_block(row: dict[str, Any]) -> Block:
@@ -95,6 +113,8 @@ def _json_to_block(row: dict[str, Any]) -> Block:
             return Text(row["text"])
         case "tool_call":
             return ToolCall(row["call_id"], row["name"], row["arguments"], row["raw"], row["fault"])
+        case "image":
+            return Image(row["media_type"], row["sha256"], row["name"], row["size_bytes"])
         case _:
             return ToolResult(row["call_id"], row["text"], row["is_error"], row["names_urls"])
 

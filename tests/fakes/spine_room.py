@@ -128,11 +128,14 @@ class SpineRoom:
         replies: Sequence[Scripted] = (),
         failpoints: Failpoints | None = None,
         channel: LoopbackChannel | None = None,
+        *,
+        model: Any = None,
+        sees: bool = False,
     ) -> Worker:
         """A worker of that name with the parts a daemon has."""
         points = failpoints or NoFailpoints()
-        model = ScriptedModel(replies)
-        route = ModelRoute(model, "scripted/model", "model", 100_000, 4_000)  # type: ignore[arg-type]
+        model = model or ScriptedModel(replies)
+        route = ModelRoute(model, "scripted/model", "model", 100_000, 4_000, sees)  # type: ignore[arg-type]
         loaded = Loaded(self.settings, {}, None, self.folder)
         services = build_services(self.store, loaded, route, points, self.tools)
         own = channel or LoopbackChannel(self.platform)

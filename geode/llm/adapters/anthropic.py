@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -118,7 +119,9 @@ class AnthropicAdapter:
         """
         ref = ModelRef(WIRE, step.model)
         limit = self._settings.output_tokens_max or limits_of(ref).output_tokens_max
-        body = build_request(step, limit)
+        # Joining a few pictures takes long enough to hold up other sessions.
+        build = partial(build_request, step, limit)
+        body = await asyncio.to_thread(build) if step.pictures else build()
         route = self._route or await self._open_route()
         answer = await call_with_retries(
             lambda: route.stream_once(body, on_delta),

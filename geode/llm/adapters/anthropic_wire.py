@@ -7,14 +7,17 @@ after a tool call holds exactly one result per call, first in its content.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import orjson
 
-from geode.messages import Message, Text, ToolCall
+from geode.messages import Image, Message, Text, ToolCall
 from geode.steps import BoundToolPlan, StepSnapshot, SystemPrompt
 
+Pictures: TypeAlias = Mapping[str, bytes]
+"""The base64 of the pictures of a step, by their hash."""
 WIRE = "anthropic"
 """The key of our caches in `Message.wire` and `BoundToolPlan.wire`."""
 WIRE_IDS = "anthropic:ids"
@@ -51,7 +54,7 @@ def build_request(step: StepSnapshot, output_tokens_max: int) -> bytes:
         parts += [b',"tools":', tools]
         if not step.may_call_tools:
             parts.append(b',"tool_choice":{"type":"none"}')
-    parts += [b',"messages":[', b",".join(_message_list(step.messages)), b"]}"]
+    parts += [b',"messages":[', b",".join(_message_list(step.messages, step.pictures)), b"]}"]
     return b"".join(parts)
 
 
@@ -123,31 +126,45 @@ def _join_ids(ids: Sequence[str]) -> bytes:
     return "\0".join(ids).encode("utf-8", "replace")
 
 
-def user_bytes(message: Message) -> bytes:
+def user_bytes(message: Message, pictures: Pictures) -> bytes:
     """The comma-joined blocks of a user or tool message that stands alone, results first."""
     made = message.wire.get(WIRE)
     if made is None:
         results = message.results
         rows = [_result_block(r.call_id, r.text, is_error=r.is_error) for r in results]
-        made = b",".join([*rows, *_text_blocks(message)])
-        message.wire[WIRE] = made
+        made = b",".join([*rows, *_said_blocks(message, pictures)])
+        # A picture is too large to be remembered with every message that shows it.
+        if not any(isinstance(block, Image) for block in message.blocks):
+            message.wire[WIRE] = made
         message.wire[WIRE_IDS] = _join_ids([r.call_id for r in results])
     return made
 
 
-def _text_blocks(message: Message) -> list[bytes]:
-    return [_text_block(b.text) for b in message.blocks if isinstance(b, Text) and b.text.strip()]
+def _said_blocks(message: Message, pictures: Pictures) -> list[bytes]:
+    rows: list[bytes] = []
+    for block in message.blocks:
+        if isinstance(block, Text) and block.text.strip():
+            rows.append(_text_block(block.text))
+        elif isinstance(block, Image) and block.sha256 in pictures:
+            rows.append(_image_block(block.media_type, pictures[block.sha256]))
+    return rows
 
 
-def _user_content(group: Sequence[Message], before: Message | None) -> bytes:
+def _image_block(media_type: str, content: bytes) -> bytes:
+    source = b'{"type":"base64","media_type":%b,"data":"%b"}' % (dump_json(media_type), content)
+    return b'{"type":"image","source":%b}' % source
+
+
+def _user_content(group: Sequence[Message], before: Message | None, pictures: Pictures) -> bytes:
     """The content of one user message that merges a group, answering every call before it."""
     owed = before.wire[WIRE_IDS] if before is not None else b""
     if len(group) == 1:
-        alone = user_bytes(group[0])
+        alone = user_bytes(group[0], pictures)
         if group[0].wire[WIRE_IDS] == owed:
             return alone
     results = _match_results(before.calls, group) if before is not None and owed else []
-    return b",".join([*results, *(text for message in group for text in _text_blocks(message))])
+    said = (row for message in group for row in _said_blocks(message, pictures))
+    return b",".join([*results, *said])
 
 
 def _match_results(calls: Sequence[ToolCall], holders: Sequence[Message]) -> list[bytes]:
@@ -164,7 +181,7 @@ def _match_results(calls: Sequence[ToolCall], holders: Sequence[Message]) -> lis
     return rows
 
 
-def _message_list(messages: Sequence[Message]) -> list[bytes]:
+def _message_list(messages: Sequence[Message], pictures: Pictures) -> list[bytes]:
     """The wire messages in order, roles alternating; the last user message carries a cache mark.
 
     What was sent before costs a look-up and a copy: this runs over the whole history every step.
@@ -179,7 +196,7 @@ def _message_list(messages: Sequence[Message]) -> list[bytes]:
         content = message.wire.get(WIRE) or assistant_bytes(message)
         if not content:
             continue
-        said = _user_content(group, assistant)
+        said = _user_content(group, assistant, pictures)
         group.clear()
         if said:
             rows.append(b"%b%b]}" % (_USER, said))
@@ -190,7 +207,7 @@ def _message_list(messages: Sequence[Message]) -> list[bytes]:
         assistant = message
     if assistant is not None and rows[0].startswith(_ASSISTANT):
         rows.insert(0, b"%b%b]}" % (_USER, _text_block(EARLIER_GONE)))
-    said = _user_content(group, assistant) or (b"" if rows else _text_block(EARLIER_GONE))
+    said = _user_content(group, assistant, pictures) or (b"" if rows else _text_block(EARLIER_GONE))
     if said:
         rows.append(b"%b%b%b]}" % (_USER, said[:-1], _CACHE))
     return rows

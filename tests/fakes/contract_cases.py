@@ -22,7 +22,8 @@ ALL = frozenset(PLATFORMS)
 CAPABILITIES: Mapping[str, frozenset[str]] = {
     "one_copy": ALL - {"telegram"},  # Telegram lets a bot look for nothing: DESIGN's exception
     "edit": ALL,
-    "history": ALL,
+    "buttons": frozenset({"toy"}),
+    "commands": frozenset({"toy"}),
 }
 """By what a test needs, the platforms that have it; what is missing says why."""
 

@@ -17,7 +17,16 @@ from sqlalchemy import Column, select
 from geode.errors import StorageFullError
 from geode.intake.catchup import CatchUp
 from geode.intake.inbox import Inbox
-from geode.messages import ButtonPress, ChatCommand, Inbound, InboundMessage, Place, Thread
+from geode.messages import (
+    ButtonPress,
+    Card,
+    ChatCommand,
+    Inbound,
+    InboundMessage,
+    OutboundBody,
+    Place,
+    Thread,
+)
 from geode.ports import Accepted, Channel, Failpoints, NoFailpoints, SystemClock
 from geode.reply.delivery import Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
@@ -63,6 +72,7 @@ class ListeningDoor:
 
     async def accept(self, event: Inbound) -> Accepted:
         """Hand the event on, unless there is no room for it."""
+        assert isinstance(event, InboundMessage | ButtonPress | ChatCommand)
         if self.refusals:
             self.refusals -= 1
             self.inner.mark_catch_up_due(event.thread.platform)
@@ -87,8 +97,9 @@ class ListeningDoor:
         self.inner.mark_catch_up_due(channel)
 
     def of(self, kind: type[Kind]) -> list[Kind]:
-        """What was handed in of one kind, in order."""
-        return [event for event in self.heard if isinstance(event, kind)]
+        """What was handed in of one kind, in order, each event once."""
+        found = {event.dedupe_key: event for event in reversed(self.heard)}
+        return [event for event in reversed(found.values()) if isinstance(event, kind)]
 
 
 class Desk:
@@ -158,6 +169,12 @@ class Desk:
         message = next(m for m in self.door.of(InboundMessage) if m.message_id == message_id)
         return Place(message.thread, message.reply_to)
 
+    async def sender_of(self, place: Place, who: Who) -> str:
+        """That person's id as the channel spells it: they say something for it."""
+        said = await self.platform.follow(place, "it is me", who)
+        await self.place_of(said)
+        return next(m for m in self.door.of(InboundMessage) if m.message_id == said).sender.id
+
     def messages(self, place: Place | None = None) -> list[InboundMessage]:
         """The messages that were stored, of one thread or of all, in the platform's order."""
         taken = [
@@ -177,6 +194,20 @@ class Desk:
         """Queue messages for that thread, in order, as the runtime would."""
         for text in texts:
             await self.queue(place, NewOutbox("notice", text, text, place.reply_to))
+
+    async def send(self, place: Place, body: OutboundBody, key: str = "key") -> list[str]:
+        """Send a body past the outbox, part by part; returns the messages' ids."""
+        parts = self.channel.plan(body)
+        return [
+            await self.channel.send(place, part, f"{key}:{number}")
+            for number, part in enumerate(parts)
+        ]
+
+    async def send_card(self, place: Place, card: Card) -> str:
+        """Send a card; returns the id of the message with its buttons."""
+        sent = await self.send(place, OutboundBody(card.title, "card", card))
+        (with_buttons,) = [each for each in sent if self.platform.labels(place, each)]
+        return with_buttons
 
     async def queue(self, place: Place, new: NewOutbox) -> None:
         """Queue one row of the outbox for that thread."""

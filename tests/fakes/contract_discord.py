@@ -11,7 +11,7 @@ from fakes.discord_world import make_channel
 
 from channels.rehearsal.discord import RehearsalDiscord
 from channels.rehearsal.discord_state import ANA, BEN, BOT, GENERAL, GUILD, OTHER, STRANGER
-from geode.messages import Place
+from geode.messages import JsonObject, Place
 from geode.ports import Channel
 
 CA = "SSL_CERT_FILE"
@@ -70,6 +70,34 @@ class DiscordPlatform:
         """What stands in the thread from the bot."""
         room = place.thread.thread or place.thread.channel
         return [post.text for post in self.discord.bot_posts(room)]
+
+    async def make_noise(self, place: Place, message_id: str) -> None:
+        """Previews, reactions, typing, and an event that nobody knows yet."""
+        room = place.thread.thread
+        await self.discord.unfurl(self.discord.find(room, message_id))
+        spot: JsonObject = {"channel_id": room, "guild_id": GUILD, "user_id": ANA}
+        reaction: JsonObject = {**spot, "message_id": message_id, "emoji": {"name": "+1"}}
+        await self.discord.gateway.dispatch("MESSAGE_REACTION_ADD", reaction)
+        await self.discord.gateway.dispatch("TYPING_START", {**spot, "timestamp": 1})
+        await self.discord.gateway.dispatch("TOMORROW", spot)
+
+    def labels(self, place: Place, message_id: str) -> list[str]:
+        """The buttons that stand under a message now."""
+        raise LookupError("no button is looked for here yet")
+
+    async def press(
+        self, place: Place, message_id: str, label: str, who: Who = "ana", words: str = ""
+    ) -> None:
+        """A person presses a button."""
+        raise LookupError("no button is pressed here yet")
+
+    async def command(self, place: Place, verb: str, argument: str, who: Who = "ana") -> None:
+        """A person uses a command."""
+        raise LookupError("no command is used here yet")
+
+    def whispers(self, who: Who) -> list[str]:
+        """What that person was told."""
+        raise LookupError("nobody is told anything here yet")
 
     def drop_send_response(self) -> None:
         """The next message arrives, and its answer is lost."""

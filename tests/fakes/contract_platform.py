@@ -50,6 +50,28 @@ class ContractPlatform(Protocol):
         """What stands there from the bot, oldest first, as everybody reads it now."""
         ...
 
+    async def make_noise(self, place: Place, message_id: str) -> None:
+        """What else happens around a person's message: nothing of it is a message or a press."""
+        ...
+
+    def labels(self, place: Place, message_id: str) -> list[str]:
+        """The buttons that stand under a message of the bot now, by their words."""
+        ...
+
+    async def press(
+        self, place: Place, message_id: str, label: str, who: Who = "ana", words: str = ""
+    ) -> None:
+        """A person presses a button of a message and, when it asks, answers with words."""
+        ...
+
+    async def command(self, place: Place, verb: str, argument: str, who: Who = "ana") -> None:
+        """A person uses a command in the platform's own form."""
+        ...
+
+    def whispers(self, who: Who) -> list[str]:
+        """What that person was told, alone where the platform can, oldest first."""
+        ...
+
     def drop_send_response(self) -> None:
         """The next new message arrives, and its answer is lost."""
         ...

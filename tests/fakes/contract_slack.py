@@ -70,6 +70,31 @@ class SlackPlatform:
         root = place.thread.thread or None
         return [post.text for post in self.slack.bot_posts(place.thread.channel, root)]
 
+    async def make_noise(self, place: Place, message_id: str) -> None:
+        """Previews, reactions, arrivals, and a shape that nobody knows yet."""
+        await self.slack.unfurl(place.thread.channel, message_id)
+        for kind in ("reaction_added", "app_home_opened", "member_joined_channel", "tomorrow"):
+            await self.slack.send_event({"type": kind, "user": ANA, "channel": GENERAL})
+        await self.slack.send_event({"type": "message", "subtype": "tomorrow", "channel": GENERAL})
+
+    def labels(self, place: Place, message_id: str) -> list[str]:
+        """The buttons that stand under a message now."""
+        raise LookupError("no button is looked for here yet")
+
+    async def press(
+        self, place: Place, message_id: str, label: str, who: Who = "ana", words: str = ""
+    ) -> None:
+        """A person presses a button."""
+        raise LookupError("no button is pressed here yet")
+
+    async def command(self, place: Place, verb: str, argument: str, who: Who = "ana") -> None:
+        """A person uses a command."""
+        raise LookupError("no command is used here yet")
+
+    def whispers(self, who: Who) -> list[str]:
+        """What that person was told."""
+        raise LookupError("nobody is told anything here yet")
+
     def drop_send_response(self) -> None:
         """The next post arrives, and its answer is lost."""
         self.slack.fault("drop_response", method="chat.postMessage")

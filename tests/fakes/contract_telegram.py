@@ -19,7 +19,7 @@ from channels.rehearsal.telegram_state import (
     TOPIC_PLAY,
     TOPIC_WORK,
 )
-from geode.messages import Place
+from geode.messages import JsonObject, Place
 from geode.ports import Channel
 
 PEOPLE: dict[Who, int] = {"ana": ANA, "ben": BEN, "stranger": STRANGER}
@@ -77,6 +77,38 @@ class TelegramPlatform:
         """What stands in the topic or chat from the bot."""
         topic = int(place.thread.thread) if place.thread.thread else None
         return [post.text for post in self.telegram.bot_posts(int(place.thread.channel), topic)]
+
+    async def make_noise(self, place: Place, message_id: str) -> None:
+        """Membership, a poll, a channel's post, a service message, a kind that nobody knows."""
+        chat = self.telegram.town.chats[int(place.thread.channel)].as_json()
+        ana = self.telegram.town.users[ANA].as_json()
+        at: JsonObject = {"chat": chat, "date": 1_700_000_000, "message_id": 5}
+        for fields in (
+            {"my_chat_member": {**at, "from": ana}},
+            {"poll": {"id": "1"}},
+            {"channel_post": {**at, "text": "from a channel"}},
+            {"message": {**at, "from": ana, "new_chat_title": "another title"}},
+            {"tomorrow": at},
+        ):
+            self.telegram.queue.push(**fields)
+
+    def labels(self, place: Place, message_id: str) -> list[str]:
+        """The buttons that stand under a message now."""
+        raise LookupError("no button is looked for here yet")
+
+    async def press(
+        self, place: Place, message_id: str, label: str, who: Who = "ana", words: str = ""
+    ) -> None:
+        """A person presses a button."""
+        raise LookupError("no button is pressed here yet")
+
+    async def command(self, place: Place, verb: str, argument: str, who: Who = "ana") -> None:
+        """A person uses a command."""
+        raise LookupError("no command is used here yet")
+
+    def whispers(self, who: Who) -> list[str]:
+        """What that person was told."""
+        raise LookupError("nobody is told anything here yet")
 
     def drop_send_response(self) -> None:
         """The next message arrives, and its answer is lost."""

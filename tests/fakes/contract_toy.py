@@ -9,7 +9,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from fakes.contract_platform import Where, Who
-from fakes.contract_toy_server import ANA, BEN, LOBBY, OTHER, TOKEN, ToyServer
+from fakes.contract_toy_server import ANA, BEN, LOBBY, OTHER, TOKEN, Said, ToyServer
 from fakes.slack_world import NoRedactor
 
 from channels.rehearsal.faults import Fault, FaultKind
@@ -80,6 +80,33 @@ class ToyPlatform:
         """What everybody sees of the bot there."""
         said = self.server.shown(place.thread.channel, place.thread.thread)
         return [each.text for each in said]
+
+    async def make_noise(self, place: Place, message_id: str) -> None:
+        """Nothing: the server knows messages and presses."""
+
+    def _said(self, message_id: str) -> Said:
+        return next(each for each in self.server.said if each.id == message_id)
+
+    def labels(self, place: Place, message_id: str) -> list[str]:
+        """The buttons that stand under a message now."""
+        return [button["label"] for button in self._said(message_id).buttons]
+
+    async def press(
+        self, place: Place, message_id: str, label: str, who: Who = "ana", words: str = ""
+    ) -> None:
+        """A person presses a button, with words when it asks for some."""
+        said = self._said(message_id)
+        button = next(each for each in said.buttons if each["label"] == label)
+        assert bool(button["asks"]) == bool(words)
+        self.server.press(said, button["choice"], author=who, text=words)
+
+    async def command(self, place: Place, verb: str, argument: str, who: Who = "ana") -> None:
+        """A person writes a command in the thread."""
+        await self.follow(place, f"!{verb} {argument}", who)
+
+    def whispers(self, who: Who) -> list[str]:
+        """What only that person was shown."""
+        return [each.text for each in self.server.said if each.only_for == who]
 
     def _fault(self, kind: FaultKind, method: str, **more: Any) -> None:
         self.server.faults.set(Fault(kind, method, **more))

@@ -205,8 +205,9 @@ class Daemon:
         for task in tuple(self._marks):
             task.cancel()
         try:
-            for channel in self.channels.values():
-                await self._stop(channel)
+            async with asyncio.TaskGroup() as stops:
+                for channel in self.channels.values():
+                    stops.create_task(self._stop(channel), name=f"stop {channel.name}")
             await self._route.adapter.aclose()
         finally:
             await self.store.close()

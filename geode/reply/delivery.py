@@ -47,6 +47,9 @@ DELIVERY_LEASE_S = 90.0
 """Longer than any step between two renewals: one send, or two looks."""
 SWEEP_S = 1.0
 FLUSH_STEP_S = 0.02
+FLUSH_DOWN_S = 3.0
+"""A send that outlives it on a channel that is down is left to the next start."""
+NOT_THERE = ("starting", "down", "stopped")
 MARK_TIMEOUT_S = 5.0
 PARALLEL_MAX = 32
 SWEEP_ROWS_MAX = 200
@@ -78,6 +81,7 @@ class Delivery:
         self._locks: dict[SessionId, asyncio.Lock] = {}
         self._riding: set[SessionId] = set()
         self._claimed: dict[SessionId, ClaimedRow] = {}
+        self._sending: dict[SessionId, Channel] = {}
 
     def wake(self, session_id: SessionId) -> None:
         """Something waits in this session's outbox."""
@@ -91,13 +95,32 @@ class Delivery:
             tasks.create_task(self.statuses.run())
 
     async def flush(self) -> None:
-        """Send everything that is due now; what has to wait for its platform stays for later."""
-        while due := await self._find_due():
+        """Send everything that is due now; what has to wait for its platform stays for later.
+
+        Each row is tried once, and a channel that is down is given little time for it.
+        """
+        clock = self._parts.clock
+        asked_at_us, patience_until = clock.now_us(), clock.monotonic() + FLUSH_DOWN_S
+        while due := await self._find_due(asked_at_us):
             for session_id in due:
                 self.wake(session_id)
-            await self._dispatcher.wait_idle()
-            await self._parts.clock.sleep(FLUSH_STEP_S)
-        await self._dispatcher.wait_idle()
+            await clock.sleep(FLUSH_STEP_S)
+            if not await self._wait_sent(patience_until):
+                return
+        await self._wait_sent(patience_until)
+
+    async def _wait_sent(self, patience_until: float) -> bool:
+        """Wait until nothing is being sent; False when only channels that are down have work."""
+        clock = self._parts.clock
+        while active := self._dispatcher.active:
+            if clock.monotonic() >= patience_until and all(map(self._is_stuck, active)):
+                return False
+            await clock.sleep(FLUSH_STEP_S)
+        return True
+
+    def _is_stuck(self, session_id: SessionId) -> bool:
+        channel = self._sending.get(session_id)
+        return channel is not None and channel.status().state in NOT_THERE
 
     async def write_along(
         self, label: str, session_id: SessionId, unit: Callable[[Tx], Value]
@@ -168,14 +191,13 @@ class Delivery:
     async def _sweep(self) -> None:
         while True:
             try:
-                for session_id in await self._find_due():
+                for session_id in await self._find_due(self._parts.clock.now_us()):
                     self.wake(session_id)
             except StoreError as error:
                 log.warning("delivery_sweep_failed", reason=str(error))
             await self._parts.clock.sleep(SWEEP_S)
 
-    async def _find_due(self) -> list[SessionId]:
-        now_us = self._parts.clock.now_us()
+    async def _find_due(self, now_us: int) -> list[SessionId]:
         # What belongs to a channel that is not there now waits without taking anybody's place.
         platforms = tuple(self._parts.channels)
         return await self._store.read(
@@ -204,7 +226,11 @@ class Delivery:
         if claimed is None:
             return False
         channel = self._parts.channels[claimed.row.place.thread.platform]
-        return await self._deliver_parts(channel, claimed)
+        self._sending[session_id] = channel
+        try:
+            return await self._deliver_parts(channel, claimed)
+        finally:
+            del self._sending[session_id]
 
     def _plan_row(self, row: OutboxRow) -> tuple[Part, ...] | None:
         channel = self._parts.channels.get(row.place.thread.platform)

@@ -200,18 +200,26 @@ class DeliveryLease:
 def find_due(
     tx: Connection, owner: str, platforms: Collection[str], now_us: int, limit: int
 ) -> list[SessionId]:
-    """Sessions on these platforms with something due that nobody else delivers, oldest first."""
+    """Sessions on these platforms whose head is due and delivered by nobody else, oldest first.
+
+    What stands behind a head that has to wait is not due, however long it has been there.
+    """
+    heads = (
+        select(func.min(outbox.c.id).label("id"))
+        .where(outbox.c.state.in_(OPEN_STATES))
+        .group_by(outbox.c.session_id)
+        .subquery()
+    )
     rows = tx.execute(
         select(outbox.c.session_id)
+        .join(heads, heads.c.id == outbox.c.id)
         .join(threads, threads.c.session_id == outbox.c.session_id)
         .where(
-            outbox.c.state.in_(OPEN_STATES),
             outbox.c.due_at_us <= now_us,
             threads.c.platform.in_(platforms),
             or_(threads.c.delivery_until_us < now_us, threads.c.delivery_owner == owner),
         )
-        .group_by(outbox.c.session_id)
-        .order_by(func.min(outbox.c.id))
+        .order_by(outbox.c.id)
         .limit(limit)
     )
     return [SessionId(row.session_id) for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,25 @@ async def test_channel_that_fails_to_stop_keeps_nothing_else_open(
     assert behind.is_stopped
     with pytest.raises(StoreError):
         await daemon.store.write("late", lambda tx: None)
+
+
+class Patient(LoopbackChannel):
+    """A channel that stops only while another one stops too."""
+
+    def __init__(self, name: str, barrier: asyncio.Barrier) -> None:
+        super().__init__(LoopbackPlatform(), name)
+        self._barrier = barrier
+
+    async def stop(self) -> None:
+        await self._barrier.wait()
+
+
+async def test_channels_are_stopped_side_by_side(tmp_path: Path) -> None:
+    environ = {"GEODE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    daemon = await Daemon.open(load_settings(None, environ=environ), environ=environ)
+    barrier = asyncio.Barrier(2)
+    for name in ("one", "two"):
+        daemon.add_channel(Patient(name, barrier))
+
+    async with asyncio.timeout(8):
+        await daemon.close()

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from fakes.dying import DeadError, DiesAt
 from fakes.loopback import LoopbackChannel
 from fakes.scripted_model import say
 from fakes.spine_room import LEASE_S, THREAD, RoomClock, SpineRoom, open_room, place_thread
@@ -331,24 +332,6 @@ async def test_outage_is_retried_ever_more_slowly(room: SpineRoom) -> None:
         await room.clock.sleep(0.5)
 
     assert 5 <= len(channel.sends) <= 15
-
-
-class DiesAt:
-    """Ends the delivery under way at a named point, once."""
-
-    def __init__(self, name: str, nth: int = 1) -> None:
-        self._name, self._nth, self.is_over = name, nth, False
-
-    def hit(self, name: str) -> None:
-        if name == self._name and not self.is_over:
-            self._nth -= 1
-            if self._nth == 0:
-                self.is_over = True
-                raise DeadError
-
-
-class DeadError(BaseException):
-    """The process is gone: no boundary may see it."""
 
 
 @pytest.mark.parametrize("point", ["send.before:answer", "send.after:answer"])

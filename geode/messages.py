@@ -89,6 +89,8 @@ class Person:
     id: str
     name: str = ""
     is_bot: bool = False
+    is_external: bool = False
+    """Of another organisation, in a place that both share: admitted by id only, never as a member."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Self
 
+import orjson
 from aiohttp import web
 
+from channels.fields import to_object
 from channels.rehearsal.slack_control import Control
 from channels.rehearsal.slack_core import SlackCore
 
@@ -21,11 +23,6 @@ class RehearsalSlack(SlackCore):
         self._runner: web.AppRunner | None = None
 
     @property
-    def origin(self) -> str:
-        """Where the stand-in listens."""
-        return f"http://127.0.0.1:{self._port}"
-
-    @property
     def base_url(self) -> str:
         """The Web API address to configure as `api_url`."""
         return f"{self.origin}/api/"
@@ -37,14 +34,28 @@ class RehearsalSlack(SlackCore):
 
     async def start(self) -> None:
         """Listen on loopback; a port of 0 takes a free one."""
-        app = web.Application(client_max_size=8 << 20)
+        app = web.Application(client_max_size=64 << 20)
         app.router.add_route("*", "/api/{method}", self.api.serve)
         app.router.add_get("/link", self.hub.serve)
+        app.router.add_post("/actions/{token}", self.api.guarded("response_url", self._respond))
+        app.router.add_post("/upload/{file}", self.api.guarded("upload", self.files.take_bytes))
+        app.router.add_get("/files-pri/{file}/{name}", self.api.guarded("download", self._download))
         Control(self).add_routes(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         self._port = int(self._runner.addresses[0][1])
+
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
+        code = self.interactions.respond(
+            request.match_info["token"], to_object(orjson.loads(await request.read() or b"{}"))
+        )
+        return web.Response(status=404 if code else 200, text=code or "ok")
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        is_known = token in self.api.tokens and not self.api.revoked
+        return await self.files.give_bytes(request, is_known=is_known)
 
     async def stop(self) -> None:
         """Close every socket and stop listening."""

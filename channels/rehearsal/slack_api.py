@@ -17,8 +17,10 @@ from channels.rehearsal.slack_rules import missing_fields
 from channels.rehearsal.slack_state import APP_TOKEN, BOT_TOKEN
 from geode.messages import JsonObject, JsonValue
 
-NESTED = ("blocks", "metadata", "attachments")
+NESTED = ("blocks", "metadata", "attachments", "view")
 """Arguments that a form carries as JSON text."""
+
+Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,23 @@ class WebApi:
             self.refused[refusal.code] += 1
             answer = {"ok": False, "error": refusal.code} | refusal.fields
         return await self._answer(request, method, call, answer)
+
+    def guarded(self, name: str, serve: Serve) -> Serve:
+        """An address outside the Web API under the same faults; `name` stands for a method."""
+
+        async def run(request: web.Request) -> web.StreamResponse:
+            self.calls[name] += 1
+            early = await self._early_fault(request, name, {})
+            if early is not None:
+                return early
+            answer = await serve(request)
+            if fault := self._faults.take(FaultKind.SLOW_RESPONSE, name):
+                await asyncio.sleep(fault.delay_s)
+            if self._faults.take(FaultKind.DROP_RESPONSE, name):
+                _abort(request)
+            return answer
+
+        return run
 
     async def _run(self, name: str, call: JsonObject, token: str) -> JsonObject:
         method = self._methods.get(name)

@@ -8,10 +8,11 @@ from typing import cast
 import orjson
 from aiohttp import web
 
-from channels.fields import int_of, object_of, text_of, to_object
+from channels.fields import int_of, is_true, object_of, text_of, to_object
 from channels.rehearsal.faults import fault_from_json
 from channels.rehearsal.slack_announce import MentionOrder
 from channels.rehearsal.slack_core import SlackCore
+from channels.rehearsal.slack_people import people_verbs
 from channels.rehearsal.slack_refusal import SlackRefusalError
 from channels.rehearsal.slack_state import Posted, Room, Workspace
 from geode.messages import JsonObject, JsonValue
@@ -38,7 +39,7 @@ class Control:
             "clear_faults": self._clear_faults,
             "socket": self._socket,
             "revoke": self._revoke,
-        }
+        } | people_verbs(slack)
 
     def add_routes(self, app: web.Application) -> None:
         """Answer below /control."""
@@ -92,7 +93,9 @@ class Control:
     async def _room(self, asked: JsonObject) -> JsonObject:
         workspace = self._slack.workspace
         room_id = text_of(asked, "channel")
-        workspace.add_room(Room(room_id, room_id.lower(), set(workspace.people)))
+        members = set(workspace.people)
+        is_mpim = is_true(asked, "is_mpim")
+        workspace.add_room(Room(room_id, room_id.lower(), members, is_mpim=is_mpim))
         return {"channel": room_id}
 
     async def _transcript(self, asked: JsonObject) -> JsonObject:

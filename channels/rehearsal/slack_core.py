@@ -8,11 +8,14 @@ from collections.abc import Callable
 from channels.rehearsal.faults import Faults, fault_from_json
 from channels.rehearsal.slack_announce import Announcer, MentionOrder
 from channels.rehearsal.slack_api import Method, WebApi
-from channels.rehearsal.slack_methods import WriteMethods, web_api_methods
+from channels.rehearsal.slack_files import Files
+from channels.rehearsal.slack_interactions import Interactions
+from channels.rehearsal.slack_methods import WriteMethods
 from channels.rehearsal.slack_reads import ReadMethods
 from channels.rehearsal.slack_refusal import SlackRefusalError
 from channels.rehearsal.slack_socket import Envelope, SocketHub
 from channels.rehearsal.slack_state import APP_TOKEN, BOT_TOKEN, Posted, Workspace
+from channels.rehearsal.slack_table import list_methods
 from geode.messages import JsonObject, JsonValue
 
 POLL_S = 0.01
@@ -31,9 +34,18 @@ class SlackCore:
         )
         self.announcer = Announcer(self.workspace, self.hub)
         self.writes = WriteMethods(self.workspace, self.announcer)
-        open_socket = Method(self._open_socket, kind="xapp-")
-        reads = ReadMethods(self.workspace)
-        self.api = WebApi(self.faults, web_api_methods(reads, self.writes, open_socket))
+        self.interactions = Interactions(self.workspace, self.hub, lambda: self.origin)
+        self.files = Files(self.workspace, self.announcer, lambda: self.origin)
+        methods = list_methods(
+            ReadMethods(self.workspace), self.writes, self.interactions, self.files
+        )
+        methods["apps.connections.open"] = Method(self._open_socket, kind="xapp-")
+        self.api = WebApi(self.faults, methods)
+
+    @property
+    def origin(self) -> str:
+        """Where the stand-in listens."""
+        return f"http://127.0.0.1:{self._port}"
 
     async def _open_socket(self, call: JsonObject) -> JsonObject:
         ticket = self.hub.issue_ticket()
@@ -61,6 +73,34 @@ class SlackCore:
         )
         await self.announcer.posted(post, order=order, gap_s=gap_s)
         return post
+
+    async def share(
+        self, name: str, content: bytes, *, text: str = "", thread_ts: str = "", **more: str
+    ) -> Posted:
+        """A person sends a file; `more`: its `media_type`, their `user`, the `channel`."""
+        user, channel = more.get("user", "U0ANA"), more.get("channel", "C0GENERAL")
+        room = self.workspace.rooms[channel] if channel else self.workspace.direct_room(user)
+        file = self.files.add(name, content, user=user, media_type=more.get("media_type", ""))
+        stamp = self.workspace.next_ts()
+        post = Posted(room.id, stamp, user, text, thread_ts=thread_ts, subtype="file_share")
+        await self.files.share(post, file)
+        return post
+
+    async def press(self, channel: str, ts: str, button: str, user: str = "U0ANA") -> Envelope:
+        """A person presses a button, named by its action id or its label."""
+        return await self.interactions.press(self._post(channel, ts), button, user)
+
+    async def slash(
+        self, text: str, *, user: str = "U0ANA", channel: str = "C0GENERAL"
+    ) -> Envelope:
+        """A person types `/geode` and a text."""
+        return await self.interactions.slash(text, user, channel, "/geode")
+
+    async def stop_session(self, channel: str, ts: str, user: str = "U0ANA") -> Envelope:
+        """A person presses the stop button of a thread."""
+        return await self.announcer.event(
+            self.announcer.writer.stopped(self._post(channel, ts), user)
+        )
 
     async def edit(self, channel: str, ts: str, text: str) -> Posted:
         """A person edits a message of theirs."""

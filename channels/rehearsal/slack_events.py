@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from channels.rehearsal.slack_state import Posted, Workspace
-from geode.messages import JsonObject
+from geode.messages import JsonObject, JsonValue
 
 
 class EventWriter:
@@ -93,6 +93,17 @@ class EventWriter:
             "event_ts": self._workspace.next_ts(),
         }
 
+    def stopped(self, post: Posted, user: str) -> JsonObject:
+        """The stop button of a thread whose session is processing."""
+        return {
+            "type": "agent_session_stopped",
+            "user": user,
+            "channel": post.channel,
+            "thread_ts": post.thread_ts or post.ts,
+            "streaming_message_ts": [],
+            "event_ts": self._workspace.next_ts(),
+        }
+
     def _hidden(self, post: Posted, subtype: str, at: str) -> JsonObject:
         return {
             "type": "message",
@@ -115,6 +126,8 @@ class EventWriter:
         }
         if post.subtype:
             event["subtype"] = post.subtype
+        if post.files:
+            event["files"] = list[JsonValue](post.files)
         if post.thread_ts or self._workspace.replies(post.channel, post.ts):
             event["thread_ts"] = post.thread_ts or post.ts
         if post.bot_id:

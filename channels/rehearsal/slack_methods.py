@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from channels.fields import is_true, list_of, text_of, to_object
+from channels.fields import is_true, list_of, objects_of, text_of, to_object
 from channels.rehearsal.slack_announce import Announcer
-from channels.rehearsal.slack_api import Method
-from channels.rehearsal.slack_reads import ReadMethods
 from channels.rehearsal.slack_refusal import SlackRefusalError, find_post, find_room, refuse
 from channels.rehearsal.slack_rules import TEXT_CHARS_ADVISED, TEXT_CHARS_MAX, check_message
 from channels.rehearsal.slack_state import Posted, Room, Workspace, is_ts
 from geode.messages import JsonObject
+
+SESSION_STATES = frozenset({"processing", "active", "suspended", "closed"})
 
 
 class WriteMethods:
@@ -20,11 +20,15 @@ class WriteMethods:
         self._announcer = announcer
         self.advised_against = 0
         """Posts with more text than Slack advises."""
+        self.takes_plans = True
+        """Whether the workspace knows the blocks of an agent's plan."""
+        self.statuses: list[JsonObject] = []
+        """Every working state that was set, oldest first."""
 
     async def post(self, call: JsonObject) -> JsonObject:
         """chat.postMessage."""
         room = find_room(self._workspace, call)
-        refuse(check_message(call))
+        self._check(call)
         text = text_of(call, "text")
         if len(text) > TEXT_CHARS_ADVISED:
             self.advised_against += 1
@@ -44,6 +48,12 @@ class WriteMethods:
         )
         await self._announcer.posted(post)
         return self._posted(post)
+
+    def _check(self, call: JsonObject, *, is_update: bool = False) -> None:
+        kinds = [text_of(block, "type") for block in objects_of(call, "blocks")]
+        if not self.takes_plans and {"plan", "task_card"} & set(kinds):
+            raise SlackRefusalError("invalid_blocks")
+        refuse(check_message(call, is_update=is_update))
 
     def _root_of(self, room: Room, call: JsonObject) -> str:
         thread_ts = call.get("thread_ts")
@@ -65,7 +75,7 @@ class WriteMethods:
         post = find_post(self._workspace, room, text_of(call, "ts"))
         if post.user != self._workspace.bot_user:
             raise SlackRefusalError("cant_update_message")
-        refuse(check_message(call, is_update=True))
+        self._check(call, is_update=True)
         at, old = self._workspace.next_ts(), post.text
         post.edits.append({"ts": at, "text": post.text, "blocks": post.blocks})
         post.text, post.blocks = text_of(call, "text"), list_of(call, "blocks")
@@ -93,6 +103,25 @@ class WriteMethods:
         ts = self._workspace.next_ts()
         self._workspace.ephemerals.append(call | {"message_ts": ts})
         return {"message_ts": ts}
+
+    async def set_session(self, call: JsonObject) -> JsonObject:
+        """agents.sessions.setStatus: one of four words, and nothing else."""
+        if text_of(call, "status") not in SESSION_STATES:
+            raise SlackRefusalError("invalid_arguments")
+        return self._set_status(call, "agents.sessions.setStatus")
+
+    async def set_assistant(self, call: JsonObject) -> JsonObject:
+        """assistant.threads.setStatus: any text; an empty one takes it away."""
+        if not isinstance(call.get("status"), str):
+            raise SlackRefusalError("invalid_arguments")
+        return self._set_status(call, "assistant.threads.setStatus")
+
+    def _set_status(self, call: JsonObject, method: str) -> JsonObject:
+        room = find_room(self._workspace, call | {"channel": text_of(call, "channel_id")})
+        if self._workspace.find_post(room.id, text_of(call, "thread_ts")) is None:
+            raise SlackRefusalError("thread_not_found")
+        self.statuses.append(call | {"method": method})
+        return {"status": text_of(call, "status")}
 
     async def add_reaction(self, call: JsonObject) -> JsonObject:
         """reactions.add."""
@@ -125,27 +154,3 @@ class WriteMethods:
     def _posted(self, post: Posted) -> JsonObject:
         message = self._workspace.message_json(post, with_metadata=True)
         return {"channel": post.channel, "ts": post.ts, "text": post.text, "message": message}
-
-
-def web_api_methods(
-    reads: ReadMethods, writes: WriteMethods, open_socket: Method
-) -> dict[str, Method]:
-    """Every method the stand-in knows, by Slack's own name; any other is unknown."""
-    return {
-        "apps.connections.open": open_socket,
-        "auth.test": Method(reads.auth_test),
-        "chat.postMessage": Method(writes.post, ("channel",)),
-        "chat.update": Method(writes.update, ("channel", "ts")),
-        "chat.delete": Method(writes.delete, ("channel", "ts")),
-        "chat.postEphemeral": Method(writes.post_ephemeral, ("channel", "user")),
-        "chat.getPermalink": Method(reads.permalink, ("channel", "message_ts")),
-        "conversations.history": Method(reads.history, ("channel",)),
-        "conversations.replies": Method(reads.replies, ("channel", "ts")),
-        "conversations.info": Method(reads.room, ("channel",)),
-        "conversations.list": Method(reads.rooms),
-        "conversations.open": Method(reads.open_direct, ("users",)),
-        "conversations.members": Method(reads.members, ("channel",)),
-        "reactions.add": Method(writes.add_reaction, ("channel", "timestamp", "name")),
-        "reactions.remove": Method(writes.remove_reaction, ("channel", "timestamp", "name")),
-        "users.info": Method(reads.person, ("user",)),
-    }

@@ -111,6 +111,7 @@ class ReadMethods:
             "name": room.name,
             "is_channel": not room.is_im,
             "is_im": room.is_im,
+            "is_mpim": room.is_mpim,
             "is_member": self._workspace.bot_user in room.members,
             "is_archived": room.is_archived,
         }
@@ -133,7 +134,9 @@ def _cut(call: JsonObject, items: list[Item]) -> tuple[list[Item], str]:
 
 
 def _kind_of(room: Room) -> str:
-    return "im" if room.is_im else "public_channel"
+    if room.is_im:
+        return "im"
+    return "mpim" if room.is_mpim else "public_channel"
 
 
 def _is_within(post: Posted, call: JsonObject) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import orjson
 
-from channels.fields import list_of, objects_of, text_of
+from channels.fields import int_of, list_of, object_of, objects_of, text_of
 from geode.messages import JsonObject, JsonValue
 
 TEXT_CHARS_MAX = 40_000
@@ -22,6 +22,14 @@ BLOCKS_CHARS_MAX = 13_200
 METADATA_BYTES_MAX = 16_000
 
 ACTIONS_MAX = 25
+ACTION_ID_CHARS_MAX = 255
+LABEL_CHARS_MAX = 75
+VALUE_CHARS_MAX = 2_000
+TASK_STATES = frozenset({"pending", "in_progress", "complete", "error"})
+VIEW_TITLE_CHARS_MAX = 24
+VIEW_BLOCKS_MAX = 100
+VIEW_METADATA_CHARS_MAX = 3_000
+INPUT_LABEL_CHARS_MAX = 2_000
 FIELDS_MAX = 10
 FIELD_CHARS_MAX = 2_000
 
@@ -82,7 +90,8 @@ def _is_section_valid(block: JsonObject) -> bool:
     fields = list_of(block, "fields")
     if fields:
         fields_fit = all(_is_text_valid(item, FIELD_CHARS_MAX) for item in fields)
-        return len(fields) <= FIELDS_MAX and fields_fit and "text" not in block
+        has_text = "text" not in block or _is_text_valid(block["text"], SECTION_CHARS_MAX)
+        return len(fields) <= FIELDS_MAX and fields_fit and has_text
     return _is_text_valid(block.get("text"), SECTION_CHARS_MAX)
 
 
@@ -91,6 +100,68 @@ def _is_context_valid(block: JsonObject) -> bool:
     return 1 <= len(elements) <= FIELDS_MAX and all(
         element.get("type") == "image" or _is_text_valid(element, SECTION_CHARS_MAX)
         for element in elements
+    )
+
+
+def _is_actions_valid(block: JsonObject) -> bool:
+    elements = objects_of(block, "elements")
+    ids = [text_of(element, "action_id") for element in elements]
+    return (
+        1 <= len(elements) <= ACTIONS_MAX
+        and len(set(ids)) == len(ids)
+        and all(_is_button_valid(element) for element in elements)
+    )
+
+
+def _is_button_valid(button: JsonObject) -> bool:
+    return (
+        button.get("type") == "button"
+        and 0 < len(text_of(button, "action_id")) <= ACTION_ID_CHARS_MAX
+        and _is_text_valid(button.get("text"), LABEL_CHARS_MAX, ("plain_text",))
+        and button.get("style", "primary") in ("primary", "danger")
+        and 0 < len(str(button.get("value", "-"))) <= VALUE_CHARS_MAX
+    )
+
+
+def _is_plan_valid(block: JsonObject) -> bool:
+    tasks = objects_of(block, "tasks")
+    ids = [text_of(task, "task_id") for task in tasks]
+    is_whole = len(tasks) == len(list_of(block, "tasks")) and len(set(ids)) == len(ids)
+    return bool(text_of(block, "title")) and is_whole and all(map(_is_task_valid, tasks))
+
+
+def _is_task_valid(block: JsonObject) -> bool:
+    named = text_of(block, "task_id") and text_of(block, "title")
+    return block.get("type") == "task_card" and bool(named) and block.get("status") in TASK_STATES
+
+
+def check_view(view: JsonObject) -> str:
+    """The error code for a form, or an empty string."""
+    blocks = objects_of(view, "blocks")
+    is_titled = _is_text_valid(view.get("title"), VIEW_TITLE_CHARS_MAX, ("plain_text",))
+    if view.get("type") != "modal" or not is_titled or not 1 <= len(blocks) <= VIEW_BLOCKS_MAX:
+        return "invalid_arguments"
+    has_input = any(block.get("type") == "input" for block in blocks)
+    for name in ("submit", "close"):
+        is_needed = name == "submit" and has_input
+        is_there = name in view or is_needed
+        if is_there and not _is_text_valid(view.get(name), VIEW_TITLE_CHARS_MAX, ("plain_text",)):
+            return "invalid_arguments"
+    if len(text_of(view, "private_metadata")) > VIEW_METADATA_CHARS_MAX:
+        return "invalid_arguments"
+    is_valid = all(
+        _is_input_valid(b) if b.get("type") == "input" else _is_block_valid(b) for b in blocks
+    )
+    return "" if is_valid else "invalid_arguments"
+
+
+def _is_input_valid(block: JsonObject) -> bool:
+    element = object_of(block, "element")
+    return (
+        _is_text_valid(block.get("label"), INPUT_LABEL_CHARS_MAX, ("plain_text",))
+        and element.get("type") == "plain_text_input"
+        and 0 < len(text_of(element, "action_id")) <= ACTION_ID_CHARS_MAX
+        and int_of(element, "max_length", 1) in range(1, SECTION_CHARS_MAX + 1)
     )
 
 
@@ -107,7 +178,9 @@ _CHECKS: dict[str, Callable[[JsonObject], bool]] = {
     "header": lambda block: _is_text_valid(block.get("text"), HEADER_CHARS_MAX, ("plain_text",)),
     "context": _is_context_valid,
     "markdown": lambda block: 0 < len(text_of(block, "text")) <= MARKDOWN_CHARS_MAX,
-    "actions": lambda block: 1 <= len(objects_of(block, "elements")) <= ACTIONS_MAX,
+    "actions": _is_actions_valid,
+    "plan": _is_plan_valid,
+    "task_card": _is_task_valid,
     "rich_text": lambda block: bool(objects_of(block, "elements")),
     "divider": lambda block: True,
 }

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import orjson
@@ -18,6 +19,8 @@ from geode.messages import JsonObject, JsonValue
 CONNECTIONS_MAX = 10
 RETRIES_MAX = 3
 PENDING_MAX = 10_000
+UNREPEATED = frozenset({"interactive", "slash_commands"})
+"""What Slack delivers once: the person sees that it failed, and tries again."""
 
 
 @dataclass(eq=False, slots=True)
@@ -43,6 +46,8 @@ class Envelope:
     is_acked: bool = False
     answer: JsonObject = field(default_factory=dict[str, JsonValue])
     timer: asyncio.TimerHandle | None = None
+    on_ack: Callable[[JsonObject], None] | None = None
+    """Called once with what the app answered."""
 
 
 class SocketHub:
@@ -153,10 +158,14 @@ class SocketHub:
         envelope.answer = to_object(answer.get("payload"))
         if envelope.timer is not None:
             envelope.timer.cancel()
+        if envelope.on_ack is not None:
+            envelope.on_ack(envelope.answer)
 
-    async def deliver(self, kind: str, payload: JsonObject) -> Envelope:
+    async def deliver(
+        self, kind: str, payload: JsonObject, on_ack: Callable[[JsonObject], None] | None = None
+    ) -> Envelope:
         """Send one event to one open connection; with none open it waits for the next."""
-        envelope = Envelope(kind, payload)
+        envelope = Envelope(kind, payload, on_ack=on_ack)
         self.envelopes.append(envelope)
         if len(self.envelopes) > PENDING_MAX:
             self._forget(self.envelopes.pop(0))
@@ -209,6 +218,9 @@ class SocketHub:
     def _retry_later(self, envelope: Envelope) -> None:
         if envelope.is_acked or not self.connections:
             return
+        if envelope.kind in UNREPEATED:
+            self.counters["unanswered"] += 1
+            return
         envelope.retries += 1
         if envelope.retries > RETRIES_MAX:
             self.counters["given_up"] += 1
@@ -260,7 +272,7 @@ def _wire(envelope: Envelope, envelope_id: str) -> JsonObject:
     wire: JsonObject = {
         "envelope_id": envelope_id,
         "type": envelope.kind,
-        "accepts_response_payload": envelope.kind == "slash_commands",
+        "accepts_response_payload": envelope.kind in ("slash_commands", "interactive"),
         "payload": envelope.payload,
     }
     if envelope.kind == "events_api":

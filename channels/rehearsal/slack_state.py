@@ -30,11 +30,14 @@ class Room:
     members: set[str]
     is_im: bool = False
     is_archived: bool = False
+    is_mpim: bool = False
 
     @property
     def channel_type(self) -> str:
         """The word events use for this kind of place."""
-        return "im" if self.is_im else "channel"
+        if self.is_im:
+            return "im"
+        return "mpim" if self.is_mpim else "channel"
 
 
 @dataclass(slots=True)
@@ -55,6 +58,7 @@ class Posted:
     edits: list[JsonObject] = field(default_factory=list[JsonObject])
     reactions: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     is_deleted: bool = False
+    files: list[JsonObject] = field(default_factory=list[JsonObject])
 
     @property
     def is_reply(self) -> bool:
@@ -144,6 +148,8 @@ class Workspace:
             shown["subtype"] = post.subtype
         if post.bot_id:
             shown |= {"bot_id": post.bot_id, "app_id": self.app_id, "blocks": post.blocks}
+        if post.files:
+            shown["files"] = list[JsonValue](post.files)
         if post.edits:
             shown["edited"] = {"user": post.user, "ts": post.edits[-1]["ts"]}
         if post.metadata and with_metadata:

@@ -5,24 +5,30 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.middleware.async_middleware import AsyncMiddleware
 
 from channels.fields import text_of
+from channels.slack.cards import has_plan, render_body, without_plan
 from channels.slack.catchup import CatchUp
 from channels.slack.failures import PlatformRefusedError, TokenRefusedError
+from channels.slack.files import SlackFiles
 from channels.slack.history import EVENT_TYPE, SlackHistory, root_of
 from channels.slack.intake import IntakeMiddleware
-from channels.slack.parse import PLATFORM, BotIdentity
-from channels.slack.render import render_parts, render_plain
+from channels.slack.names import Names
+from channels.slack.origin import PLATFORM, BotIdentity
+from channels.slack.render import render_plain
 from channels.slack.settings import SlackSettings
 from channels.slack.socket import SingleUseSocket, SlackSocketHandler, SocketTimes
+from channels.slack.status import ThreadStatus
 from channels.slack.supervisor import Health, SocketSupervisor
+from channels.slack.tasks import SideTasks
 from channels.slack.web import SlackWeb
-from geode.errors import ChannelDownError, ChannelError
-from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
+from channels.slack.whispers import Whispers
+from geode.errors import ChannelDownError, ChannelError, FormatRefusedError
+from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
 log = logging.getLogger(__name__)
@@ -53,6 +59,12 @@ class SlackChannel(Channel):
             settings.api_url, context.secrets.get("bot_token", ""), timeout_s=times.call_s
         )
         self._history = SlackHistory(self._web)
+        self._tasks = SideTasks()
+        self._names = Names(self._web, self._tasks)
+        self._thread_status = ThreadStatus(self._web, context.clock, self._tasks)
+        self._files = SlackFiles(self._web, self._history, context.clock)
+        self._planless: set[str] = set()
+        """Workspaces that refused a plan; their progress is a line of text."""
         self._bot: BotIdentity | None = None
         self._status = ChannelStatus("starting", since_us=context.clock.now_us())
         self._stopping = asyncio.Event()
@@ -94,6 +106,7 @@ class SlackChannel(Channel):
                 await self._stopping.wait()
                 receiving.cancel()
         finally:
+            await self._tasks.close()
             await self._web.close()
             self._status = ChannelStatus("stopped", since_us=self._context.clock.now_us())
             self._ended.set()
@@ -103,6 +116,7 @@ class SlackChannel(Channel):
         self._stopping.set()
         async with asyncio.timeout(STOP_S):
             await self._ended.wait()
+        await self._tasks.close()
         await self._web.close()
 
     def _missing_token(self) -> str:
@@ -116,7 +130,15 @@ class SlackChannel(Channel):
 
     async def _receive(self, intake: Intake) -> None:
         bot = await self._identify()
-        app = self._make_app(IntakeMiddleware(intake, bot, self._context.failpoints))
+        middleware = IntakeMiddleware(
+            intake,
+            bot,
+            self._context.failpoints,
+            whispers=Whispers(self._web, self._context.redactor, self._tasks),
+            names=self._names,
+            status=self._thread_status,
+        )
+        app = self._make_app(middleware)
         supervisor = SocketSupervisor(
             lambda: self._open_handler(app),
             clock=self._context.clock,
@@ -164,7 +186,7 @@ class SlackChannel(Channel):
 
     def plan(self, body: OutboundBody) -> tuple[Part, ...]:
         """Render a body into at least one part, each within Slack's limits."""
-        return render_parts(body)
+        return render_body(body)
 
     async def send(self, place: Place, part: Part, key: str) -> str:
         """Post one part in its thread and return its time stamp; never retried here."""
@@ -176,14 +198,27 @@ class SlackChannel(Channel):
         }
         if root := root_of(place):
             fields["thread_ts"] = root
-        answer = await self._web.write("chat.postMessage", fields)
+        answer = await self._write(place, "chat.postMessage", fields)
         return text_of(answer, "ts")
 
     async def edit(self, place: Place, message_id: str, part: Part) -> None:
         """Replace a message of ours; its metadata stays."""
         fields = self._message(place, part) | {"ts": message_id}
         fields.setdefault("blocks", [])
-        await self._web.write("chat.update", fields)
+        await self._write(place, "chat.update", fields)
+
+    async def _write(self, place: Place, method: str, fields: JsonObject) -> JsonObject:
+        """Post or update; a workspace that refuses a plan gets the line, now and from then on."""
+        if not has_plan(fields):
+            return await self._web.write(method, fields)
+        workspace = place.thread.workspace
+        if workspace not in self._planless:
+            try:
+                return await self._web.write(method, fields)
+            except FormatRefusedError as error:
+                log.warning("slack_plan_refused workspace=%s reason=%s", workspace, error)
+                self._planless.add(workspace)
+        return await self._web.write(method, without_plan(fields))
 
     def _message(self, place: Place, part: Part) -> JsonObject:
         """What a post and an update share; a part without a payload goes as plain text."""
@@ -200,8 +235,26 @@ class SlackChannel(Channel):
     async def find_sent(
         self, place: Place, key: str, since_us: int, part: Part | None = None
     ) -> str | None:
-        """The time stamp of the message that carries `key`, or None when it is not there."""
+        """The time stamp of the message that carries `key`, or None when it is not there.
+
+        A file carries no key: ours with its name and size counts, said since then in the place.
+        """
+        if part is not None and part.file is not None:
+            bot_user = self._known_bot().user_id
+            return await self._files.find(place, part.file, since_us, bot_user)
         return await self._history.find_key(place, key, since_us)
+
+    async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
+        """Post a file with its caption in its thread; never retried here."""
+        return await self._files.upload(place, part, content)
+
+    async def download(self, file: FileRef, bytes_max: int) -> bytes:
+        """The bytes of a file that a person attached."""
+        return await self._files.download(file, min(bytes_max, LIMITS.file_bytes_max))
+
+    async def set_status(self, place: Place, line: str) -> None:
+        """Show the agent's state by the method that the workspace accepts; none: nothing."""
+        await self._thread_status.show(place, self._context.redactor.redact(line))
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
         """Put the eyes on a person's message or take them away; both are repeatable."""
@@ -213,7 +266,9 @@ class SlackChannel(Channel):
 
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
         """Up to 50 messages (20 kB) people wrote in the thread before that message."""
-        return await self._history.read_earlier(thread, before, self._known_bot())
+        quotes = await self._history.read_earlier(thread, before, self._known_bot())
+        await self._names.resolve([quote.sender.id for quote in quotes])
+        return [replace(quote, sender=self._names.fill(quote.sender)) for quote in quotes]
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Read back what the plan names, through the intake; raises when part of it failed."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from channels.fields import text_of
 from channels.slack.history import HistoryTooLongError, Reads
-from channels.slack.parse import is_ts, ts_to_us, us_to_ts
+from channels.slack.stamps import is_ts, ts_to_us, us_to_ts
 from geode.errors import ChannelDownError, SendRateLimitedError
 from geode.messages import JsonObject
 from geode.ports import Clock

@@ -15,18 +15,17 @@ from channels.fields import text_of
 from channels.slack.backlog import OutOfCallsError, PatientReads, read_stretches
 from channels.slack.failures import PlatformRefusedError, TokenRefusedError
 from channels.slack.history import Reads, SlackHistory, collect
-from channels.slack.parse import (
+from channels.slack.origin import (
     PLATFORM,
     BotIdentity,
     Dropped,
     Origin,
     is_direct_channel,
-    order_key,
-    parse_message,
-    ts_to_us,
-    us_to_ts,
+    read_ours,
 )
-from geode.messages import JsonObject, Thread
+from channels.slack.parse import parse_said
+from channels.slack.stamps import order_key, ts_to_us, us_to_ts
+from geode.messages import InboundMessage, JsonObject, Thread
 from geode.ports import CatchUpDirects, CatchUpPlan, CatchUpRoot, CatchUpThread, Clock, Intake
 
 log = logging.getLogger(__name__)
@@ -170,11 +169,15 @@ class CatchUp:
 
     async def _accept_all(self, place: Thread, messages: Sequence[JsonObject]) -> None:
         direct = is_direct_channel(place.channel)
-        origin = Origin(place.workspace, place.channel, is_direct=direct)
+        ours = read_ours({}, self._bot)
+        origin = Origin(place.workspace, place.channel, is_direct=direct, ours=ours)
         for message in messages:
-            parsed = parse_message(message, origin, self._bot)
-            if not isinstance(parsed, Dropped):
+            parsed = parse_said(message, origin, self._bot)
+            if isinstance(parsed, InboundMessage):
                 await self._intake.accept(replace(parsed, is_catch_up=True))
+            elif not isinstance(parsed, Dropped):
+                # Nobody waits for its answer any more; what it changes still counts.
+                await self._intake.accept(parsed)
 
 
 def _begin_of(root: CatchUpRoot) -> str:

@@ -8,7 +8,9 @@ from typing import Protocol
 
 from channels.fields import object_of, objects_of, text_of
 from channels.slack.failures import PlatformRefusedError
-from channels.slack.parse import BotIdentity, quote_message, us_to_ts
+from channels.slack.origin import BotIdentity
+from channels.slack.parse import quote_message
+from channels.slack.stamps import us_to_ts
 from geode.errors import ChannelDownError
 from geode.messages import JsonObject, Place, QuotedMessage, Thread
 
@@ -76,11 +78,10 @@ class SlackHistory:
             cursor = {"cursor": following}
         raise HistoryTooLongError
 
-    async def find_key(self, place: Place, key: str, since_us: int) -> str | None:
-        """The time stamp of our message that carries the key, or None when it is not there."""
+    async def since(self, place: Place, since_us: int) -> AsyncIterator[JsonObject]:
+        """Messages of a place since a moment of our clock, metadata included."""
         oldest = us_to_ts(since_us - CLOCK_SKEW_US)
-        root = root_of(place)
-        channel = place.thread.channel
+        root, channel = root_of(place), place.thread.channel
         if root:
             pages = self.replies(channel, root, oldest=oldest, include_all_metadata=True)
         else:
@@ -88,12 +89,16 @@ class SlackHistory:
         try:
             async for page in pages:
                 for message in page:
-                    if _key_of(message) == key:
-                        return text_of(message, "ts")
+                    yield message
         except PlatformRefusedError as error:
-            if error.code in ("thread_not_found", "channel_not_found", "not_in_channel"):
-                return None
-            raise
+            if error.code not in ("thread_not_found", "channel_not_found", "not_in_channel"):
+                raise
+
+    async def find_key(self, place: Place, key: str, since_us: int) -> str | None:
+        """The time stamp of our message that carries the key, or None when it is not there."""
+        async for message in self.since(place, since_us):
+            if _key_of(message) == key:
+                return text_of(message, "ts")
         return None
 
     async def read_earlier(

@@ -1,92 +1,130 @@
-"""Slack's payloads as inbound messages; whatever is none is dropped under a name."""
+"""Slack's payloads as inbound events; whatever is none is dropped under a name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
-from channels.fields import object_of, objects_of, text_of
+from channels.commands import parse_command
+from channels.fields import int_of, is_true, object_of, objects_of, text_of
 from channels.slack.entities import is_mentioned, read_text
-from geode.messages import InboundMessage, JsonObject, Person, QuotedMessage, Thread
+from channels.slack.origin import (
+    BotIdentity,
+    Dropped,
+    Origin,
+    is_direct_channel,
+    read_ours,
+    read_person,
+    read_workspace,
+)
+from channels.slack.presses import AskWords, parse_press
+from channels.slack.slash import parse_slash
+from channels.slack.stamps import is_ts, order_key, ts_to_us
+from geode.messages import (
+    ButtonPress,
+    ChatCommand,
+    FileRef,
+    InboundMessage,
+    JsonObject,
+    Person,
+    QuotedMessage,
+)
 
-PLATFORM = "slack"
 SLACKBOT = "USLACKBOT"
 """Slack's own bot, which has no bot id: it says what anybody told it to, such as reminders."""
 SPOKEN_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message"})
+GONE_MODES = frozenset({"tombstone", "hidden_by_limit"})
+STOPPED = "agent_session_stopped"
+"""The stop button that Slack shows while a thread's session is processing."""
 
-
-@dataclass(frozen=True, slots=True)
-class BotIdentity:
-    """Who we are in the workspace, as `auth.test` said."""
-
-    user_id: str
-    bot_id: str
-    team_id: str
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """An event that is no message for us, and why."""
-
-    reason: str
-
-
-Parsed: TypeAlias = InboundMessage | Dropped
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where an event came from: the envelope's team, the channel, and the event's own id."""
-
-    team: str
-    channel: str
-    is_direct: bool
-    event_id: str = ""
+Parsed: TypeAlias = InboundMessage | ButtonPress | ChatCommand | AskWords | Dropped
+Said: TypeAlias = InboundMessage | ChatCommand | Dropped
 
 
 def parse_payload(payload: JsonObject, bot: BotIdentity) -> Parsed:
     """Any payload of the socket: events, interactions, slash commands and what is yet unknown."""
     if text_of(payload, "command"):
-        return Dropped("slash_command")
-    if text_of(payload, "type") != "event_callback":
-        return Dropped(f"payload.{text_of(payload, 'type') or 'unknown'}")
-    event = object_of(payload, "event")
+        return parse_slash(payload, bot)
+    kind = text_of(payload, "type")
+    if kind in ("block_actions", "view_submission"):
+        return parse_press(payload, bot)
+    if kind != "event_callback":
+        return Dropped(f"payload.{kind or 'unknown'}")
+    return _parse_event(payload, object_of(payload, "event"), bot)
+
+
+def _parse_event(payload: JsonObject, event: JsonObject, bot: BotIdentity) -> Parsed:
     kind = text_of(event, "type")
-    if kind not in ("message", "app_mention"):
+    if kind not in ("message", "app_mention", STOPPED):
         return Dropped(f"event.{kind or 'unknown'}")
     channel = text_of(event, "channel")
-    # The envelope's team is the workspace we are installed in; a shared channel's event may carry
-    # its author's team inside.
     origin = Origin(
-        team=text_of(payload, "team_id") or bot.team_id,
+        team=read_workspace(payload, bot),
         channel=channel,
         is_direct=is_direct_channel(channel, text_of(event, "channel_type")),
         event_id=text_of(payload, "event_id"),
+        ours=read_ours(payload, bot),
     )
+    if kind == STOPPED:
+        return _parse_stop(event, origin)
     return _parse_message_event(event, origin, bot, is_mention=kind == "app_mention")
 
 
-def is_direct_channel(channel: str, channel_type: str = "") -> bool:
-    """Whether a channel is a direct message between one person and the bot."""
-    return channel_type == "im" or (not channel_type and channel.startswith("D"))
+def _parse_stop(event: JsonObject, origin: Origin) -> ChatCommand | Dropped:
+    user, root = text_of(event, "user"), text_of(event, "thread_ts")
+    if not user or not origin.channel or not (root or origin.is_direct):
+        return Dropped("malformed")
+    return ChatCommand(
+        thread=origin.thread(root),
+        sender=Person(user),
+        verb="stop",
+        argument="",
+        dedupe_key=f"{origin.team}/{origin.event_id}",
+        reply_to=root if origin.is_direct else "",
+        is_direct=origin.is_direct,
+    )
 
 
 def _parse_message_event(
     event: JsonObject, origin: Origin, bot: BotIdentity, *, is_mention: bool
-) -> Parsed:
+) -> Said:
     match text_of(event, "subtype"):
         case "message_changed":
             return _parse_change(event, origin, bot)
         case "message_deleted":
             return _parse_deletion(object_of(event, "previous_message"), event, origin, bot)
         case _:
-            return parse_message(event, origin, bot, is_mention=is_mention)
+            return parse_said(event, origin, bot, is_mention=is_mention)
+
+
+def parse_said(
+    message: JsonObject, origin: Origin, bot: BotIdentity, *, is_mention: bool = False
+) -> Said:
+    """What a person said: a command where it reads as one, otherwise a message."""
+    parsed = parse_message(message, origin, bot, is_mention=is_mention)
+    if isinstance(parsed, Dropped) or parsed.files:
+        return parsed
+    named = is_mention or is_mentioned(text_of(message, "text"), bot.user_id)
+    command = parse_command(parsed.text, is_mention=named)
+    return parsed if command is None else _as_command(parsed, *command)
+
+
+def _as_command(message: InboundMessage, verb: str, argument: str) -> ChatCommand:
+    return ChatCommand(
+        thread=message.thread,
+        sender=message.sender,
+        verb=verb,
+        argument=argument,
+        dedupe_key=message.dedupe_key,
+        message_id=message.message_id,
+        reply_to=message.reply_to,
+        is_direct=message.is_direct,
+    )
 
 
 def parse_message(
     message: JsonObject, origin: Origin, bot: BotIdentity, *, is_mention: bool = False
-) -> Parsed:
+) -> InboundMessage | Dropped:
     """One message as an event or as the history shows it."""
     subtype = text_of(message, "subtype")
     if author := _dropped_author(message, bot):
@@ -96,18 +134,16 @@ def parse_message(
     ts, wire = text_of(message, "ts"), text_of(message, "text")
     if not is_ts(ts) or not origin.channel:
         return Dropped("malformed")
-    text = _with_files(read_text(wire, bot.user_id, bot.name), message)
-    if not text:
+    text, files = read_text(wire, bot.user_id, bot.name), read_files(message)
+    if not text and not files:
         return Dropped("empty_text")
     thread_ts = text_of(message, "thread_ts")
     return InboundMessage(
-        thread=Thread(
-            PLATFORM, origin.team, origin.channel, "" if origin.is_direct else thread_ts or ts
-        ),
+        thread=origin.thread(thread_ts or ts),
         message_id=ts,
         order_key=order_key(ts),
         dedupe_key=f"{origin.team}/{origin.channel}/{ts}",
-        sender=Person(text_of(message, "user")),
+        sender=read_person(message, origin),
         text=text,
         is_addressed=is_mention or origin.is_direct or is_mentioned(wire, bot.user_id),
         is_direct=origin.is_direct,
@@ -115,10 +151,11 @@ def parse_message(
         reply_to=thread_ts if origin.is_direct else "",
         sent_at_us=ts_to_us(ts),
         is_edited=bool(object_of(message, "edited")),
+        files=files,
     )
 
 
-def _parse_change(event: JsonObject, origin: Origin, bot: BotIdentity) -> Parsed:
+def _parse_change(event: JsonObject, origin: Origin, bot: BotIdentity) -> InboundMessage | Dropped:
     """A change with the same words is a link preview or the like, whoever it seems to be from."""
     message, previous = object_of(event, "message"), object_of(event, "previous_message")
     if text_of(message, "subtype") == "tombstone":
@@ -133,15 +170,17 @@ def _parse_change(event: JsonObject, origin: Origin, bot: BotIdentity) -> Parsed
 
 def _parse_deletion(
     previous: JsonObject, event: JsonObject, origin: Origin, bot: BotIdentity
-) -> Parsed:
+) -> InboundMessage | Dropped:
     if author := _dropped_author(previous, bot):
         return author
     ts = text_of(event, "deleted_ts") or text_of(previous, "ts")
-    gone: JsonObject = {**previous, "ts": ts, "subtype": "", "text": "deleted"}
+    gone: JsonObject = {**previous, "ts": ts, "subtype": "", "text": "deleted", "files": []}
     return _as_change(parse_message(gone, origin, bot), "delete", origin)
 
 
-def _as_change(parsed: Parsed, kind: str, origin: Origin) -> Parsed:
+def _as_change(
+    parsed: InboundMessage | Dropped, kind: str, origin: Origin
+) -> InboundMessage | Dropped:
     if isinstance(parsed, Dropped):
         return parsed
     key = f"{origin.team}/{origin.event_id}"
@@ -161,39 +200,30 @@ def _dropped_author(message: JsonObject, bot: BotIdentity) -> Dropped | None:
     return None if user else Dropped("no_author")
 
 
-def _with_files(text: str, message: JsonObject) -> str:
-    names = [text_of(file, "name") or text_of(file, "id") for file in objects_of(message, "files")]
-    notes = [f"[attached file, not readable here: {name}]" for name in names if name]
-    return "\n".join([text, *notes]).strip()
+def read_files(message: JsonObject) -> tuple[FileRef, ...]:
+    """The files of a message that can still be fetched."""
+    shown = objects_of(message, "files")
+    kept = [f for f in shown if text_of(f, "id") and text_of(f, "mode") not in GONE_MODES]
+    return tuple([_read_file(file) for file in kept])
+
+
+def _read_file(file: JsonObject) -> FileRef:
+    is_elsewhere = is_true(file, "is_external")
+    url = text_of(file, "url_private_download") or text_of(file, "url_private")
+    return FileRef(
+        id=text_of(file, "id"),
+        name=text_of(file, "name") or text_of(file, "title") or text_of(file, "id"),
+        media_type=text_of(file, "mimetype"),
+        size_bytes=int_of(file, "size"),
+        url="" if is_elsewhere else url,
+    )
 
 
 def quote_message(message: JsonObject, bot: BotIdentity) -> QuotedMessage | None:
     """An earlier message of a thread as quoted data; None for what no person wrote."""
-    parsed = parse_message(message, Origin(bot.team_id, "-", is_direct=False), bot)
+    parsed = parse_message(message, Origin(bot.workspace, "-", is_direct=False), bot)
     if isinstance(parsed, Dropped):
         return None
-    return QuotedMessage(parsed.message_id, parsed.order_key, parsed.sender, parsed.text)
-
-
-def is_ts(text: str) -> bool:
-    """Whether a text is a Slack time stamp."""
-    seconds, dot, micros = text.partition(".")
-    return bool(dot) and seconds.isdecimal() and micros.isdecimal()
-
-
-def order_key(ts: str) -> str:
-    """A key that sorts as text in the order of time stamps."""
-    seconds, _, micros = ts.partition(".")
-    return f"{seconds:0>12}.{micros:0<6}"
-
-
-def ts_to_us(ts: str) -> int:
-    """UTC microseconds of a time stamp, without a float on the way."""
-    seconds, _, micros = ts.partition(".")
-    return int(seconds) * 1_000_000 + int(f"{micros:0<6}"[:6])
-
-
-def us_to_ts(us: int) -> str:
-    """A time stamp for a bound of a search; never earlier than zero."""
-    us = max(us, 0)
-    return f"{us // 1_000_000}.{us % 1_000_000:06d}"
+    notes = [f"[attached file: {file.name}]" for file in parsed.files]
+    text = "\n".join([parsed.text, *notes]).strip()
+    return QuotedMessage(parsed.message_id, parsed.order_key, parsed.sender, text)

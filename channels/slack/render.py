@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from channels.slack.blocks import Piece, render_pieces
 from channels.slack.inline import escape, escaped_length, strip_controls
 from channels.text import cut_text, utf16_length
-from geode.messages import JsonObject, JsonValue, OutboundBody, Part
+from geode.messages import JsonObject, JsonValue, Part
 
 SECTION_CHARS_MAX = 3_000
-BLOCKS_MAX = 50
+BLOCKS_MAX = 44
+"""Of Slack's 50, some are left for what a card has beside its text."""
 POST_CHARS_MAX = 3_900
 """Below Slack's 4,000 for `text`, which repeats the whole post for plain-text readers."""
 NOTHING = "(no text)"
@@ -41,19 +43,23 @@ class Post:
 
 def render_posts(markdown: str) -> list[Post]:
     """Render Markdown into at least one post, each within Slack's limits."""
+    return pack_pieces(render_pieces(strip_controls(markdown))) or [Post((NOTHING,))]
+
+
+def pack_pieces(pieces: Iterable[Piece]) -> list[Post]:
+    """As few posts as hold the pieces; none when there is nothing to show."""
     packer = _Packer()
-    for piece in render_pieces(strip_controls(markdown)):
+    for piece in pieces:
         packer.add(piece)
-    posts = packer.finish()
-    return posts or [Post((NOTHING,))]
+    return packer.finish()
 
 
-def render_parts(body: OutboundBody) -> tuple[Part, ...]:
-    """The parts of an outbound body; each carries its own words as plain text too."""
+def render_text(markdown: str) -> tuple[Part, ...]:
+    """The parts of a text; each carries its own words as plain text too."""
     parts: list[Part] = []
-    for post in render_posts(body.markdown):
+    for post in render_posts(markdown):
         payload: JsonObject = {"text": post.text, "blocks": post.blocks}
-        parts.append(Part(payload=payload, plain=_plain(post.text)))
+        parts.append(Part(payload=payload, plain=plain_of(post.text)))
     return tuple(parts)
 
 
@@ -62,7 +68,7 @@ def render_plain(text: str) -> str:
     return escape(cut_text(strip_controls(text), POST_CHARS_MAX, escaped_length)[0])
 
 
-def _plain(mrkdwn: str) -> str:
+def plain_of(mrkdwn: str) -> str:
     """Mrkdwn of ours without link brackets and entities; every other `<` in it is escaped."""
     return unescape(_LINK.sub(r"\1", mrkdwn))
 

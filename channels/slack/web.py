@@ -5,18 +5,26 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from channels.fields import text_of
+from channels.fields import is_true, text_of
 from channels.slack.failures import call_slack
-from channels.slack.parse import BotIdentity
+from channels.slack.origin import BotIdentity
+from geode.errors import ChannelDownError
 from geode.messages import JsonObject
 
 CONNECT_S = 5.0
+HTTP_OK = 200
+SLACK_HOSTS = ("slack.com", "slack-files.com")
+SLACK_SUFFIXES = (".slack.com", ".slack-gov.com", ".slack-files.com")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -26,7 +34,9 @@ class SlackWeb:
     def __init__(self, api_url: str, token: str, *, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self.client = AsyncWebClient(token=token, base_url=api_url, retry_handlers=[])
-        host = urlsplit(api_url).hostname or ""
+        parts = urlsplit(api_url)
+        self._api_origin = (parts.scheme, parts.netloc)
+        host = parts.hostname or ""
         if host in LOOPBACK or proxy_bypass(host):
             # The SDK reads the proxy variables and knows no exception from them.
             self.client.proxy = None
@@ -61,6 +71,85 @@ class SlackWeb:
         call = change(channel=channel, timestamp=ts, name=name)
         await call_slack(call, timeout_s=self._timeout_s, is_write=True)
 
+    async def open_view(self, trigger_id: str, view: JsonObject) -> None:
+        """Open a form for the person whose press gave that trigger."""
+        call = self._ready().views_open(trigger_id=trigger_id, view=dict(view))
+        await call_slack(call, timeout_s=self._timeout_s, is_write=True)
+
+    async def set_status(self, method: str, channel: str, thread_ts: str, status: str) -> None:
+        """Set a thread's working state by that method."""
+        client = self._ready()
+        if method == "agents.sessions.setStatus":
+            call = client.agents_sessions_setStatus(
+                channel_id=channel, thread_ts=thread_ts, status=status
+            )
+        else:
+            call = client.assistant_threads_setStatus(
+                channel_id=channel, thread_ts=thread_ts, status=status
+            )
+        await call_slack(call, timeout_s=self._timeout_s, is_write=True)
+
+    async def respond(self, url: str, content: JsonObject) -> None:
+        """Answer one person through the address that came with what they did."""
+        if not self.may_carry_token(url):
+            raise ChannelDownError("The address for an answer is not Slack's.")
+        whisper = {"response_type": "ephemeral", "replace_original": False, **content}
+        async with self.request("POST", url, json=whisper) as response:
+            if response.status != HTTP_OK:
+                raise ChannelDownError(f"Slack took no answer (HTTP {response.status}).")
+
+    def may_carry_token(self, url: str) -> bool:
+        """Whether an address is Slack's own, or of the configured API: none other is called."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if (parts.scheme, parts.netloc) == self._api_origin:
+            return True
+        is_slack = host in SLACK_HOSTS or host.endswith(SLACK_SUFFIXES)
+        return parts.scheme == "https" and is_slack and parts.port in (None, 443)
+
+    @asynccontextmanager
+    async def request(
+        self, verb: str, url: str, *, timeout_s: float = 0.0, **fields: Any
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """One plain request that follows no redirect; raises `ChannelDownError` without an answer.
+
+        For an address that Slack named, outside the Web API; see `may_carry_token`.
+        """
+        client = self._ready()
+        assert client.session is not None
+        try:
+            async with (
+                asyncio.timeout(timeout_s or self._timeout_s),
+                client.session.request(
+                    verb, url, allow_redirects=False, proxy=client.proxy, **fields
+                ) as response,
+            ):
+                yield response
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ChannelDownError(f"Slack did not answer ({type(error).__name__}).") from error
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header that proves who we are; for addresses that may carry the token only."""
+        return {"Authorization": f"Bearer {self.client.token}"}
+
+    async def ask_upload(self, name: str, size_bytes: int) -> JsonObject:
+        """An address to which a file's bytes may be posted; nobody sees anything yet."""
+        call = self._ready().files_getUploadURLExternal(filename=name, length=size_bytes)
+        return await call_slack(call, timeout_s=self._timeout_s, is_write=False)
+
+    async def finish_upload(
+        self, file_id: str, title: str, *, channel: str, thread_ts: str, comment: str
+    ) -> JsonObject:
+        """Show an uploaded file in a place; without an answer its outcome is unknown."""
+        call = self._ready().files_completeUploadExternal(
+            files=[{"id": file_id, "title": title}],
+            channel_id=channel,
+            thread_ts=thread_ts or None,
+            initial_comment=comment or None,
+        )
+        return await call_slack(call, timeout_s=self._timeout_s, is_write=True)
+
     async def identify(self) -> BotIdentity:
         """Who the bot token makes us."""
         call = self._ready().auth_test()
@@ -70,6 +159,8 @@ class SlackWeb:
             bot_id=text_of(answer, "bot_id"),
             team_id=text_of(answer, "team_id"),
             name=text_of(answer, "user"),
+            enterprise_id=text_of(answer, "enterprise_id"),
+            is_org=is_true(answer, "is_enterprise_install"),
         )
 
     async def open_socket_url(self, app_token: str) -> str:

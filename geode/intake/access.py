@@ -89,9 +89,12 @@ def find_binding(bindings: Iterable[Binding], place: BoundChannel) -> Binding | 
 
 
 def may_talk(binding: Binding, person: Person) -> bool:
-    """Whether the person is listed; `members` trusts the platform's own membership."""
+    """Whether the person is listed; `members` trusts the platform's own membership.
+
+    A person of another organisation, in a channel that is shared with it, is no member.
+    """
     if binding.people == "members":
-        return bool(person.id)
+        return person.id in binding.operators or (bool(person.id) and not person.is_external)
     return person.id in binding.people or person.id in binding.operators
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from geode.errors import StorageFullError
-from geode.messages import Inbound, InboundMessage, Thread
+from geode.messages import ButtonPress, ChatCommand, Inbound, InboundMessage, Thread
 from geode.ports import Accepted
 
 
@@ -14,6 +14,10 @@ class MemoryIntake:
 
     def __init__(self) -> None:
         self.stored: list[InboundMessage] = []
+        self.commands: list[ChatCommand] = []
+        self.presses: list[ButtonPress] = []
+        self.verdict: Accepted | None = None
+        """What a command or a press is answered with, instead of what is usual."""
         self.asked: list[Inbound] = []
         self.catch_ups: list[str] = []
         self.confirmed: list[tuple[Thread, str]] = []
@@ -33,7 +37,12 @@ class MemoryIntake:
         if event.dedupe_key in self._seen:
             return Accepted("duplicate")
         self._seen.add(event.dedupe_key)
-        assert isinstance(event, InboundMessage)
+        if isinstance(event, ChatCommand):
+            self.commands.append(event)
+            return self.verdict or Accepted("answered", answer=f"You said {event.verb}.")
+        if isinstance(event, ButtonPress):
+            self.presses.append(event)
+            return self.verdict or Accepted("decided", answer="That is decided.")
         self.stored.append(event)
         return Accepted("stored")
 
@@ -41,6 +50,10 @@ class MemoryIntake:
         """Note how far a place was handed over, and how much of it was stored by then."""
         self.confirmed.append((place, message_id))
         self.stored_at_confirm.append(len(self.stored))
+
+    async def move_place(self, old: Thread, new: Thread) -> None:
+        """No conversation of these tests moves."""
+        raise AssertionError((old, new))
 
     def mark_catch_up_due(self, channel: str) -> None:
         """Note that a catch-up was asked for."""

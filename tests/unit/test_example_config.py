@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import yaml
 from fakes.source_tree import ROOT, list_sources
 from fakes.tool_room import NotesInMemory, SaidUrls
 
 from channels.discord.settings import DiscordSettings
-from channels.slack.parse import BotIdentity, Dropped, parse_payload
+from channels.slack.origin import BotIdentity, Dropped
+from channels.slack.parse import STOPPED, parse_payload
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
 from geode.llm.routes import open_route
+from geode.messages import ChatCommand
 from geode.ports import SystemClock
 from geode.session.assembly import check_profiles
 from geode.settings_load import Loaded, load_settings
@@ -25,25 +27,33 @@ from geode.tools.workspace import Workspaces
 
 MODELS = {"discord": DiscordSettings, "slack": SlackSettings, "telegram": TelegramSettings}
 EXAMPLE = ROOT / "deploy" / "example-geode.toml"
-MANIFEST = ROOT / "deploy" / "slack-manifest.json"
+MANIFEST = ROOT / "deploy" / "slack-manifest.yaml"
 
-_READS = {"channels:history", "groups:history", "im:history"}
+_READS = {"channels:history", "groups:history", "im:history", "mpim:history"}
 _METHOD = re.compile(
-    r'"((?:chat|conversations|users|reactions|files)\.\w+)"'
-    r"|\.((?:apps|auth|chat|conversations|files|reactions|users)_\w+)"
+    r'"((?:agents|assistant|chat|conversations|users|reactions|files|views)\.[\w.]+)"'
+    r"|\.((?:apps|auth|chat|conversations|files|reactions|users|views)_\w+)"
     r"|\b(include_all_metadata)="
 )
 SCOPES: dict[str, set[str]] = {
+    "agents.sessions.setStatus": {"chat:write"},
     "apps_connections_open": set(),
+    "assistant.threads.setStatus": {"assistant:write"},
     "auth_test": set(),
+    "chat.postEphemeral": {"chat:write"},
     "chat.postMessage": {"chat:write"},
     "chat.update": {"chat:write"},
     "conversations.history": _READS,
     "conversations.list": {"im:read"},
     "conversations.replies": _READS,
+    "files.info": {"files:read"},
+    "files_completeUploadExternal": {"files:write"},
+    "files_getUploadURLExternal": {"files:write"},
     "include_all_metadata": {"metadata.message:read"},
     "reactions_add": {"reactions:write"},
     "reactions_remove": {"reactions:write"},
+    "users.info": {"users:read"},
+    "views_open": set(),
 }
 """What Slack asks for each method as it is called here; metadata is how sent messages are found."""
 
@@ -54,7 +64,7 @@ def _load(tmp_path: Path, path: Path = EXAMPLE) -> Loaded:
 
 
 def _manifest() -> dict[str, Any]:
-    return json.loads(MANIFEST.read_text(encoding="utf-8"))
+    return yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
 
 
 def test_example_configuration_loads(tmp_path: Path) -> None:
@@ -116,7 +126,8 @@ def test_slack_manifest_has_the_scopes_of_the_methods_in_use_and_no_other() -> N
     source = "".join(path.read_text("utf-8") for path in list_sources("channels/slack"))
     used = {name for found in _METHOD.findall(source) for name in found if name}
 
-    needed = set[str]().union(*(SCOPES[name] for name in used), {"app_mentions:read"})
+    heard = {"app_mentions:read", "commands"}
+    needed = set[str]().union(*(SCOPES[name] for name in used), heard)
 
     assert set(_manifest()["oauth_config"]["scopes"]["bot"]) == needed
 
@@ -125,9 +136,27 @@ def test_slack_manifest_subscribes_to_events_the_channel_reads() -> None:
     events = _manifest()["settings"]["event_subscriptions"]["bot_events"]
     kinds = {name.partition(".")[0] for name in events}
     body = {"user": "U1", "channel": "C1", "ts": "1700000000.000100", "text": "hello"}
+    body["thread_ts"] = body["ts"]
 
     for kind in kinds:
         payload: Any = {"type": "event_callback", "team_id": "T1", "event": {**body, "type": kind}}
         assert not isinstance(parse_payload(payload, BotIdentity("UBOT", "BBOT", "T1")), Dropped)
 
-    assert kinds == {"app_mention", "message"}
+    assert kinds == {"app_mention", "message", STOPPED}
+    assert {name for name in events if name.startswith("message.")} == {
+        f"message.{kind}" for kind in ("channels", "groups", "im", "mpim")
+    }
+
+
+def test_slack_manifest_has_the_slash_command_and_lets_buttons_answer() -> None:
+    manifest = _manifest()
+    (command,) = manifest["features"]["slash_commands"]
+    payload = {"command": command["command"], "text": "", "channel_id": "C1", "user_id": "U1"}
+
+    parsed = parse_payload({**payload, "trigger_id": "1.a"}, BotIdentity("UBOT", "BBOT", "T1"))
+
+    assert isinstance(parsed, ChatCommand)
+    assert command["command"] == "/geode"
+    assert "url" not in command
+    assert manifest["settings"]["interactivity"] == {"is_enabled": True}
+    assert manifest["features"]["agent_view"]["agent_description"]

@@ -17,7 +17,7 @@ from channels.slack.backlog import (
     read_stretches,
 )
 from channels.slack.history import PAGE_SIZE, PAGES_MAX, HistoryTooLongError
-from channels.slack.parse import ts_to_us, us_to_ts
+from channels.slack.stamps import ts_to_us, us_to_ts
 from geode.errors import SendRateLimitedError
 from geode.messages import JsonObject
 

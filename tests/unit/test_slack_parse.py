@@ -5,15 +5,9 @@ import pytest
 from channels.rehearsal.slack_events import EventWriter
 from channels.rehearsal.slack_state import Posted, Workspace
 from channels.slack.entities import read_text
-from channels.slack.parse import (
-    BotIdentity,
-    Dropped,
-    order_key,
-    parse_payload,
-    quote_message,
-    ts_to_us,
-    us_to_ts,
-)
+from channels.slack.origin import BotIdentity, Dropped
+from channels.slack.parse import parse_payload, quote_message
+from channels.slack.stamps import order_key, ts_to_us, us_to_ts
 from geode.messages import InboundMessage, JsonObject, Thread
 
 BOT = BotIdentity("UBOT", "BBOT", "T1", "geode")
@@ -59,14 +53,14 @@ def test_root_belongs_to_its_own_thread_sl_01(fields: dict[str, object]) -> None
 
 
 def test_mention_and_message_of_one_text_have_one_dedupe_key_sl_02() -> None:
-    text = "<@UBOT> status"
+    text = "<@UBOT> how is it going"
     mention = parsed(message(type="app_mention", text=text, channel_type=""), "Ev1")
     plain = parsed(message(text=text), "Ev2")
 
     assert mention == plain
     assert mention.dedupe_key == "T1/C1/1700000000.000100"
     assert mention.is_addressed
-    assert mention.text == "status"
+    assert mention.text == "how is it going"
 
 
 def test_next_message_has_a_dedupe_key_of_its_own_sl_02() -> None:
@@ -154,8 +148,10 @@ def test_what_is_no_message_is_dropped_under_a_name(event: JsonObject, reason: s
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [
-        ({"command": "/geode", "channel_id": "C1"}, "slash_command"),
-        ({"type": "block_actions"}, "payload.block_actions"),
+        ({"command": "/geode", "channel_id": "C1"}, "malformed"),
+        ({"type": "block_actions"}, "action.unknown"),
+        ({"type": "view_submission"}, "view.unknown"),
+        ({"type": "view_closed"}, "payload.view_closed"),
         ({}, "payload.unknown"),
     ],
 )
@@ -185,10 +181,55 @@ def test_team_is_the_envelopes_not_the_authors() -> None:
     assert parsed(shared).thread.workspace == "T1"
 
 
-def test_file_without_words_is_named_to_the_agent() -> None:
-    shared = message(subtype="file_share", text="", files=[{"id": "F1", "name": "plan.pdf"}])
+FILE: JsonObject = {
+    "id": "F1",
+    "name": "plan.pdf",
+    "mimetype": "application/pdf",
+    "size": 7,
+    "url_private": "https://files.slack.com/F1",
+    "url_private_download": "https://files.slack.com/F1/download",
+}
 
-    assert parsed(shared).text == "[attached file, not readable here: plan.pdf]"
+
+def test_file_without_words_is_a_message() -> None:
+    shared = parsed(message(subtype="file_share", text="", files=[FILE]))
+
+    (file,) = shared.files
+    assert shared.text == ""
+    assert (file.id, file.name, file.media_type, file.size_bytes) == (
+        *("F1", "plan.pdf"),
+        *("application/pdf", 7),
+    )
+    assert file.url == "https://files.slack.com/F1/download"
+
+
+def test_file_outside_slack_has_no_address_and_a_removed_one_is_none() -> None:
+    elsewhere = {**FILE, "is_external": True, "url_private": "https://drive.test/F1"}
+    removed = {"id": "F2", "mode": "tombstone"}
+
+    (file,) = parsed(message(files=[elsewhere, removed])).files
+
+    assert file.url == ""
+
+
+def test_file_of_a_shared_channel_is_known_by_its_id_only() -> None:
+    hidden = {"id": "F1", "file_access": "check_file_info"}
+
+    (file,) = parsed(message(text="", files=[hidden])).files
+
+    assert (file.id, file.name, file.url) == ("F1", "F1", "")
+
+
+def test_words_of_a_command_beside_a_file_are_a_message() -> None:
+    assert parsed(message(text="!new", files=[FILE])).text == "!new"
+
+
+def test_group_direct_message_is_a_shared_place() -> None:
+    group = parsed(message(channel="G0GROUP", channel_type="mpim"))
+
+    assert group.thread == Thread("slack", "T1", "G0GROUP", "1700000000.000100")
+    assert not group.is_direct
+    assert not group.is_addressed
 
 
 def test_broadcast_reply_is_a_message_of_its_thread() -> None:
@@ -253,6 +294,16 @@ def test_every_event_of_the_stand_in_is_read_or_named() -> None:
         "delete",
         "event.reaction_added",
     ]
+
+
+def test_quote_names_files_and_keeps_the_words_of_commands() -> None:
+    file = quote_message({"user": "U1", "text": "", "ts": "1.100000", "files": [FILE]}, BOT)
+    command = quote_message({"user": "U1", "text": "!stop", "ts": "1.200000"}, BOT)
+
+    assert file is not None
+    assert file.text == "[attached file: plan.pdf]"
+    assert command is not None
+    assert command.text == "!stop"
 
 
 def test_quote_keeps_people_and_leaves_bots_out() -> None:

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from channels.rehearsal.slack_rules import block_texts, check_message
-from channels.slack.render import Post, render_parts, render_plain, render_posts, unescape
+from channels.slack.cards import render_body
+from channels.slack.render import Post, render_plain, render_posts, unescape
 from geode.messages import OutboundBody
 
 
@@ -127,13 +128,13 @@ def test_names_are_not_turned_into_mentions_by_slack() -> None:
 
 @pytest.mark.parametrize("markdown", ["", "  \n ", "\u200b"])
 def test_empty_answer_still_has_one_part(markdown: str) -> None:
-    (part,) = render_parts(OutboundBody(markdown))
+    (part,) = render_body(OutboundBody(markdown))
 
     assert check_message(part.payload) == ""
 
 
 def test_part_carries_its_own_words_as_plain_text() -> None:
-    (part,) = render_parts(OutboundBody("a < b, see https://z.test/?a=1&b=2"))
+    (part,) = render_body(OutboundBody("a < b, see https://z.test/?a=1&b=2"))
 
     assert part.plain == "a < b, see https://z.test/?a=1&b=2"
     assert render_plain(part.plain) == "a &lt; b, see https://z.test/?a=1&amp;b=2"

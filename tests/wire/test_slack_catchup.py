@@ -8,7 +8,7 @@ from fakes.slack_world import SlackWorld, make_channel, place, slack_world
 
 from channels.rehearsal.slack_state import Posted
 from channels.slack.backlog import CALLS_MAX
-from channels.slack.parse import ts_to_us
+from channels.slack.stamps import ts_to_us
 from geode.errors import ChannelError, SendRateLimitedError, StorageFullError
 from geode.messages import Thread
 from geode.ports import CatchUpDirects, CatchUpPlan, CatchUpRoot, CatchUpThread

@@ -5,7 +5,7 @@ from fakes.slack_intake import MemoryIntake
 from fakes.slack_world import make_channel, place, slack_world
 
 from channels.rehearsal.slack import RehearsalSlack
-from channels.slack.parse import ts_to_us
+from channels.slack.stamps import ts_to_us
 from geode.errors import ChannelDownError, SendRateLimitedError
 from geode.ports import CatchUpPlan, CatchUpRoot, CatchUpThread
 

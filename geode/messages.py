@@ -90,7 +90,7 @@ class Person:
     name: str = ""
     is_bot: bool = False
     is_external: bool = False
-    """Of another organisation, in a place that both share: admitted by id only, never as a member."""
+    """Of another organisation, in a place that both share: admitted by id, never as a member."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from fakes.contract_desk import open_desk
 from fakes.contract_platform import ContractPlatform
 
 from geode.messages import Button, ButtonPress, Card, OutboundBody
-from geode.store.tables import dedupe, inbox
+from geode.reply import sentences
+from geode.store.tables import cards, dedupe, inbox, receipts
 
 YES = Button("It happened", "nonceYES-0123456789_ab", "primary")
 NO = Button("It did not", "nonceNO-0123456789_abc", "danger")
@@ -161,3 +162,56 @@ async def test_over_long_card_is_shown_whole_and_can_be_pressed(
         assert (press.nonce, press.message_id) == (YES.nonce, message_id)
         shown = " ".join(platform.shown(place)).split()
         assert [word for word in shown if word.startswith("word")] == words
+
+
+@on("buttons")
+async def test_two_presses_decide_once_and_the_card_ends(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, platform) as desk:
+        place = await desk.begin()
+        message_id = await desk.ask_about_effect(place)
+        happened, did_not = platform.labels(place, message_id)
+
+        await platform.press(place, message_id, happened)
+        await platform.press(place, message_id, did_not)
+
+        await desk.wait_for(lambda: len(desk.door.of(ButtonPress)) == 2)
+        await desk.wait_for(lambda: platform.labels(place, message_id) == [])
+        outcomes = [each.outcome for each in desk.door.outcomes]
+        assert outcomes.count("decided") == 1
+        assert await desk.column(cards.c.choice) == ["happened"]
+        assert await desk.column(receipts.c.result) == ["happened"]
+        (shown,) = platform.shown(place)
+        assert "Settled" in shown
+
+
+@on("buttons")
+async def test_press_after_a_restart_decides(platform: ContractPlatform, tmp_path: Path) -> None:
+    async with open_desk(tmp_path, platform) as desk:
+        place = await desk.begin()
+        message_id = await desk.ask_about_effect(place)
+
+    async with open_desk(tmp_path, platform) as desk:
+        await platform.press(place, message_id, "It did not happen")
+
+        await desk.wait_column(cards.c.state, "decided")
+        await desk.wait_for(lambda: platform.labels(place, message_id) == [])
+        assert await desk.column(receipts.c.state) == ["reconciled"]
+
+
+@on("buttons")
+async def test_who_may_not_decide_is_told_so_and_the_card_stays(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, platform) as desk:
+        place = await desk.begin()
+        message_id = await desk.ask_about_effect(place)
+        labels = platform.labels(place, message_id)
+
+        await platform.press(place, message_id, labels[0], "ben")
+
+        await desk.wait_for(lambda: platform.whispers("ben"))
+        assert sentences.ONLY_OPERATORS in platform.whispers("ben")[0].replace("\\", "")
+        assert await desk.column(cards.c.state) == ["open"]
+        assert platform.labels(place, message_id) == labels

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fakes.contract_platform import ContractPlatform, Where, Who
 from fakes.spine_room import _empty_database
-from sqlalchemy import Column, select
+from sqlalchemy import Column, insert, select
 
 from geode.errors import StorageFullError
 from geode.intake.catchup import CatchUp
@@ -25,9 +25,11 @@ from geode.messages import (
     InboundMessage,
     OutboundBody,
     Place,
+    ReceiptId,
     Thread,
 )
 from geode.ports import Accepted, Channel, Failpoints, NoFailpoints, SystemClock
+from geode.records.settling import ask_people
 from geode.reply.delivery import Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
 from geode.settings import Binding, LimitSettings
@@ -35,11 +37,29 @@ from geode.store import outbox as rows
 from geode.store import sessions
 from geode.store.database import Store
 from geode.store.outbox import NewOutbox
-from geode.store.tables import inbox, outbox
+from geode.store.tables import inbox, outbox, outbox_parts, receipts
 
 Kind = TypeVar("Kind", InboundMessage, ButtonPress, ChatCommand)
 WAIT_S = 8.0
 SECOND_LOOK_S = 0.1
+
+
+UNCERTAIN = {
+    "id": "r1",
+    "turn_id": "t1",
+    "step": 1,
+    "position": 0,
+    "binding": "",
+    "mode": "daemon",
+    "tool": "deploy",
+    "effect": "mutate",
+    "call_id": "c1",
+    "arguments": '{"what": "site"}',
+    "arguments_hash": "",
+    "state": "uncertain",
+    "epoch": 1,
+    "prepared_at_us": 1,
+}
 
 
 class Killed(BaseException):
@@ -220,6 +240,29 @@ class Desk:
             return session_id
 
         self.delivery.wake(await self.store.write("post", unit))
+
+    async def ask_about_effect(self, place: Place) -> str:
+        """Queue the card of an effect of unknown outcome; returns the id of its message."""
+        now_us = self.clock.now_us()
+
+        def unit(tx: Any) -> Any:
+            session_id = sessions.find_session(tx, place.thread)
+            assert session_id is not None
+            tx.execute(insert(receipts), UNCERTAIN | {"session_id": session_id})
+            ask_people(tx, ReceiptId("r1"), place.reply_to, now_us)
+            return session_id
+
+        self.delivery.wake(await self.store.write("ask", unit))
+        await self.wait_settled()
+        sent = [each for each in await self.column(outbox_parts.c.message_id) if each]
+        (with_buttons,) = [each for each in sent if self.platform.labels(place, each)]
+        return str(with_buttons)
+
+    async def wait_column(self, of: Column[Any], value: object) -> None:
+        """Wait until every row of a table says that."""
+        async with asyncio.timeout(WAIT_S):
+            while set(await self.column(of)) != {value}:  # noqa: ASYNC110 - a row is no event
+                await asyncio.sleep(0.02)
 
     async def column(self, of: Column[Any]) -> list[Any]:
         """One column of a table, in row order."""

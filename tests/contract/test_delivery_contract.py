@@ -38,7 +38,9 @@ async def test_first_telegram_send_whose_answer_is_lost_is_seen_twice_and_marked
         await desk.post(place, "doubtful", "after")
 
         assert await desk.wait_settled() == ["sent", "sent"]
-        assert platform.shown(place) == ["doubtful", "doubtful", "after"]
+        first, again, after = platform.shown(place)
+        assert (first, after) == ("doubtful", "after")
+        assert "doubtful" in again
         assert (await desk.column(outbox_parts.c.error))[0] == sentences.POSSIBLY_DOUBLED
 
 

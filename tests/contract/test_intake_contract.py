@@ -139,6 +139,24 @@ async def test_message_that_could_not_be_stored_comes_again_and_is_stored_once(
 
 
 @on()
+async def test_message_that_was_not_committed_when_we_died_is_stored_after_the_restart(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, platform) as desk:
+        one = await desk.begin("first", "one")
+        await desk.wait_for(lambda: desk.door.waiting == 0)
+        desk.door.gate.clear()
+        said = await platform.follow(one, "cut off")
+        await desk.wait_for(lambda: desk.door.waiting)
+        assert said not in desk.ids()
+
+    async with open_desk(tmp_path, platform) as desk:
+        await desk.wait_for(lambda: said in desk.ids())
+
+        assert await desk.stored() == ["first", "cut off"]
+
+
+@on()
 async def test_status_tells_an_outage_and_its_end(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:

@@ -24,6 +24,9 @@ CONFIG = {
     "telegram": '[channels.telegram]\ntoken = "env:ONE"\n',
     "toy": '[channels.toy]\ntoken = "env:ONE"\n',
 }
+CHILD_S = 60.0
+"""A fresh interpreter on a busy machine."""
+pytestmark = pytest.mark.timeout(90)
 OPEN = """
 import asyncio, json, sys
 from geode.app import Daemon
@@ -50,7 +53,7 @@ async def run_child(environ: dict[str, str], *arguments: str) -> tuple[str, str]
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(CHILD_S):
             out, err = await process.communicate()
     finally:
         if process.returncode is None:

@@ -4,6 +4,7 @@ import ast
 from importlib.metadata import Distribution
 from pathlib import Path
 
+import pytest
 from fakes.contract_toy import TOY_FILE
 from fakes.contract_toy_package import NAME, install, toy_environ, write_config
 from fakes.contract_toy_server import STRANGER, ToyServer
@@ -11,6 +12,7 @@ from fakes.geode_command import run_geode, serving
 from fakes.spine_room import until
 
 LINES_MAX = 100
+pytestmark = pytest.mark.timeout(90)
 
 
 def test_example_is_a_distribution_with_both_entry_points(tmp_path: Path) -> None:
@@ -30,13 +32,15 @@ async def test_served_toy_answers_in_the_thread_and_ignores_a_stranger(tmp_path:
         path = write_config(tmp_path / "home", server.url)
         async with serving(environ, "--config", str(path)) as served:
             await served.wait_line("toy")
-            await until(lambda: server.calls["events"], timeout_s=10)
+            await until(lambda: server.calls["events"], timeout_s=30)
             server.say("@geode hello", author=STRANGER)
 
             said = server.say("@geode hello")
 
-            await until(lambda: server.shown("lobby", said.id), timeout_s=10)
-            await until(lambda: "Working" not in server.shown("lobby", said.id)[-1].text)
+            await until(lambda: server.shown("lobby", said.id), timeout_s=30)
+            await until(
+                lambda: "Working" not in server.shown("lobby", said.id)[-1].text, timeout_s=30
+            )
             (answer,) = server.shown("lobby", said.id)
             assert answer.text.strip()
             assert {each.thread for each in server.said if each.author == "bot"} == {said.id}

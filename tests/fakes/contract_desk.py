@@ -87,12 +87,19 @@ class ListeningDoor:
     outcomes: list[Accepted] = field(default_factory=list)
     refusals: int = 0
     """So many events find no room in the store first."""
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    """While it is not set, nothing is stored."""
+    waiting: int = 0
+    """Events that stand before the gate."""
     answers: list[str] = field(default_factory=list)
     """What the next commands and presses are answered, instead of what the intake says."""
 
     async def accept(self, event: Inbound) -> Accepted:
         """Hand the event on, unless there is no room for it."""
         assert isinstance(event, InboundMessage | ButtonPress | ChatCommand)
+        self.waiting += 1
+        await self.gate.wait()
+        self.waiting -= 1
         if self.refusals:
             self.refusals -= 1
             self.inner.mark_catch_up_due(event.thread.platform)
@@ -139,6 +146,7 @@ class Desk:
         )
         self.catch_up = CatchUp(store, self.clock, channels, bindings)
         self.door = ListeningDoor(Inbox(store, self.clock, bindings, LimitSettings(), self))
+        self.door.gate.set()
         self.running: asyncio.Task[None] | None = None
 
     def wake_session(self, session_id: Any) -> None:

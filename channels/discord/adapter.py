@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from channels.discord.answers import Answers
 from channels.discord.catchup import CatchUp
+from channels.discord.commands import CommandBook
 from channels.discord.connection import (
     INTENT_OFF,
     Connection,
@@ -17,21 +19,25 @@ from channels.discord.connection import (
     Health,
     NeedsOperatorError,
 )
+from channels.discord.desk import InteractionDesk
+from channels.discord.directs import Directs
+from channels.discord.door import FrontDoor
 from channels.discord.failures import UNKNOWN_CHANNEL, PlatformRefusedError
-from channels.discord.gateway import GatewayClient
+from channels.discord.files import DiscordFiles
+from channels.discord.gateway import GatewayClient, TakeEvent
 from channels.discord.history import DiscordHistory
 from channels.discord.intake import EventIntake
 from channels.discord.parse import BotIdentity
 from channels.discord.places import PLATFORM, channel_of
 from channels.discord.recent import RecentMessages
 from channels.discord.render import message_fields, render_parts
-from channels.discord.rest import DiscordRest
+from channels.discord.rest import Attached, DiscordRest
 from channels.discord.settings import DiscordSettings
 from channels.discord.spots import Spots
 from channels.discord.threads import Threads
-from channels.fields import text_of
-from geode.errors import ChannelDownError
-from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
+from channels.fields import object_of, text_of
+from geode.errors import ChannelDownError, ChannelError
+from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
 log = logging.getLogger(__name__)
@@ -66,6 +72,9 @@ class DiscordChannel(Channel):
         self._recent = RecentMessages()
         self._threads = Threads(self._rest, self._spots, self._recent, context.redactor)
         self._history = DiscordHistory(self._rest)
+        self._files = DiscordFiles(self._rest, lambda: self._client)
+        self._answers = Answers(self._rest, context.clock, context.redactor)
+        self._directs = Directs(self._rest)
         self._client: GatewayClient | None = None
         self._is_blind = False
         """Messages arrive without their text."""
@@ -131,13 +140,25 @@ class DiscordChannel(Channel):
             intake,
             self._spots,
             self._recent,
+            FrontDoor(intake, self._recent, self._answers),
             identify=self._identify,
             on_no_text=self._note_blind,
         )
-        handing = asyncio.create_task(events.run())
-        receiving = asyncio.create_task(self._connect(token, intake, events))
-        stopping = asyncio.create_task(self._stopping.wait())
-        running = {handing, receiving, stopping}
+        desk = InteractionDesk(intake, self._spots, self._answers)
+        book = CommandBook(self._rest, self._context.clock)
+
+        def take(name: str, data: JsonObject) -> None:
+            if name == "READY":
+                # A new session: nobody replays what was said since the last one.
+                intake.mark_catch_up_due(PLATFORM)
+                book.ask(text_of(object_of(data, "application"), "id"))
+            if name == "INTERACTION_CREATE":
+                desk.offer(data)
+            else:
+                events.offer(name, data)
+
+        parts = (events.run(), desk.run(), book.run(), self._connect(token, take))
+        running = {asyncio.create_task(part) for part in (*parts, self._wait_for_stop())}
         try:
             done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -145,20 +166,20 @@ class DiscordChannel(Channel):
         finally:
             for task in running:
                 task.cancel()
-            await asyncio.gather(handing, receiving, stopping, return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
 
-    async def _connect(self, token: str, intake: Intake, events: EventIntake) -> None:
-        def take(name: str, data: JsonObject) -> None:
+    async def _wait_for_stop(self) -> None:
+        await self._stopping.wait()
+
+    async def _connect(self, token: str, take: TakeEvent) -> None:
+        def hear(name: str, data: JsonObject) -> None:
             if name in ("READY", "RESUMED"):
                 connection.note_standing()
                 self._report("up")
-            if name == "READY":
-                # A new session: nobody replays what was said since the last one.
-                intake.mark_catch_up_due(PLATFORM)
-            events.offer(name, data)
+            take(name, data)
 
         def open_client() -> GatewayClient:
-            return GatewayClient(take, connection.note_lost, self._settings.proxy)
+            return GatewayClient(hear, connection.note_lost, self._settings.proxy)
 
         connection = Connection(
             open_client,
@@ -204,11 +225,25 @@ class DiscordChannel(Channel):
 
         Under the same key Discord makes no second message for some minutes.
         """
+        return await self._post(place, part, key)
+
+    async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
+        """Post a file under its caption; repeated within minutes it makes no second message."""
+        assert part.file is not None
+        file = Attached(part.file.name, part.file.media_type, content)
+        return await self._post(place, part, key, (file,))
+
+    async def _post(
+        self, place: Place, part: Part, key: str, files: Sequence[Attached] = ()
+    ) -> str:
         refusal = await self._threads.ensure(place.thread)
+        here = channel_of(place.thread)
         fields = message_fields(part)
         fields |= {"nonce": nonce_of(place.thread, key), "enforce_nonce": True}
         try:
-            answer = await self._rest.create_message(channel_of(place.thread), fields)
+            answer = await self._threads.speak(
+                place.thread, lambda: self._rest.create_message(here, fields, files)
+            )
         except PlatformRefusedError as error:
             if error.code == UNKNOWN_CHANNEL and refusal is not None:
                 raise refusal from error
@@ -218,7 +253,23 @@ class DiscordChannel(Channel):
 
     async def edit(self, place: Place, message_id: str, part: Part) -> None:
         """Replace a message of ours."""
-        await self._rest.edit_message(channel_of(place.thread), message_id, message_fields(part))
+        here, fields = channel_of(place.thread), message_fields(part, is_edit=True)
+        await self._threads.speak(
+            place.thread, lambda: self._rest.edit_message(here, message_id, fields)
+        )
+
+    async def download(self, file: FileRef, bytes_max: int) -> bytes:
+        """The bytes of a file that a person attached."""
+        return await self._files.download(file, bytes_max)
+
+    async def set_status(self, place: Place, line: str) -> None:
+        """Show for ten seconds that we are typing, where something can be said already."""
+        if not line or not self._threads.is_known(place.thread):
+            return
+        try:
+            await self._rest.show_typing(channel_of(place.thread))
+        except ChannelError as error:
+            log.debug("discord_typing_not_shown reason=%s", error)
 
     async def find_sent(
         self, place: Place, key: str, since_us: int, part: Part | None = None
@@ -255,9 +306,9 @@ class DiscordChannel(Channel):
         run = CatchUp(
             self._rest,
             self._spots,
-            self._recent,
+            FrontDoor(intake, self._recent, self._answers),
+            self._directs,
             identify=self._identify,
-            intake=intake,
             clock=self._context.clock,
         )
         await run.run(plan)

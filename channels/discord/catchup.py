@@ -6,18 +6,19 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
+from channels.discord.directs import Directs
+from channels.discord.door import FrontDoor
 from channels.discord.failures import PlatformRefusedError
 from channels.discord.history import DiscordHistory
-from channels.discord.parse import BotIdentity, Dropped, parse_message
+from channels.discord.parse import BotIdentity, Dropped, Said, parse_said
 from channels.discord.places import DIRECT_WORKSPACE, Spot, channel_of
-from channels.discord.recent import RecentMessages
 from channels.discord.rest import DiscordRest
 from channels.discord.snowflakes import order_key, us_to_snowflake
 from channels.discord.spots import Spots, read_spot
 from channels.fields import objects_of, text_of
 from geode.errors import SendRateLimitedError
-from geode.messages import JsonObject
-from geode.ports import CatchUpPlan, CatchUpRoot, CatchUpThread, Clock, Intake
+from geode.messages import InboundMessage, JsonObject
+from geode.ports import CatchUpPlan, CatchUpRoot, CatchUpThread, Clock
 
 log = logging.getLogger(__name__)
 
@@ -36,18 +37,18 @@ class CatchUp:
         self,
         rest: DiscordRest,
         spots: Spots,
-        recent: RecentMessages,
+        door: FrontDoor,
+        directs: Directs,
         *,
         identify: Callable[[str], BotIdentity],
-        intake: Intake,
         clock: Clock,
     ) -> None:
         self._rest = rest
         self._history = DiscordHistory(rest)
         self._spots = spots
-        self._recent = recent
+        self._door = door
+        self._directs = directs
         self._identify = identify
-        self._intake = intake
         self._clock = clock
         self._waits = 0
         self._active: dict[str, list[JsonObject]] = {}
@@ -60,6 +61,11 @@ class CatchUp:
         for root in sorted(plan.roots, key=_begin_of, reverse=True):
             if root.after or root.since_us:
                 await self._guard(root.channel, lambda r=root: self._root(r, named, after_of))
+        for directs in plan.directs:
+            for person in directs.people:
+                await self._guard(
+                    person, lambda p=person, d=directs: self._direct(p, d.since_us, named)
+                )
         for thread in sorted(plan.threads, key=lambda t: order_key(t.after), reverse=True):
             if thread.after:
                 channel = channel_of(thread.thread)
@@ -77,6 +83,13 @@ class CatchUp:
                 if self._waits > WAITS_MAX or error.retry_after_s > WAIT_S_MAX:
                     raise
                 await self._clock.sleep(error.retry_after_s)
+
+    async def _direct(self, person: str, since_us: int, named: set[str]) -> None:
+        """A direct message of which nothing is stored yet: it may have begun while we were away."""
+        channel = await self._directs.find(person)
+        if channel and channel not in named:
+            spot = Spot(channel, "", "direct")
+            await self._place(spot, us_to_snowflake(since_us), is_whole=True)
 
     async def _root(self, root: CatchUpRoot, named: set[str], after_of: dict[str, str]) -> None:
         after = _begin_of_root(root)
@@ -134,14 +147,17 @@ class CatchUp:
         bot = self._identify(spot.guild)
         async for page in self._history.after(spot.id, after):
             for message in page:
-                parsed = parse_message(message, spot, bot)
-                if not isinstance(parsed, Dropped):
-                    self._recent.remember(parsed)
-                    await self._intake.accept(replace(parsed, is_catch_up=True))
+                await self._hand_in(parse_said(message, spot, bot), spot)
             if is_whole:
                 last = text_of(page[-1], "id")
-                await self._intake.confirm_read(spot.thread_of(""), order_key(last), last)
+                await self._door.intake.confirm_read(spot.thread_of(""), order_key(last), last)
         self._read.add(spot.id)
+
+    async def _hand_in(self, said: Said, spot: Spot) -> None:
+        if isinstance(said, InboundMessage):
+            said = replace(said, is_catch_up=True)
+        if not isinstance(said, Dropped):
+            await self._door.take(said, spot)
 
 
 def _begin_of_root(root: CatchUpRoot) -> str:

@@ -24,7 +24,13 @@ FIREWALL_WAIT_S = 60.0
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008
 MISSING_ACCESS, MISSING_PERMISSIONS = 50001, 50013
 WRONG_KIND, NO_TEXT_CHANNEL = 50024, 50008
-THREAD_EXISTS = 160004
+THREAD_EXISTS, ARCHIVED, LOCKED = 160004, 50083, 160005
+UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, TOKEN_INVALID = 10015, 10062, 50027
+ALREADY_ANSWERED = 40060
+EXPIRED_CODES = frozenset({UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, TOKEN_INVALID})
+"""An interaction that can no longer be answered."""
+TOO_LARGE = 40005
+PAYLOAD_TOO_LARGE = 413
 GONE_CODES = frozenset({UNKNOWN_CHANNEL, UNKNOWN_MESSAGE})
 FORMAT_CODES = frozenset({50006, 50035})
 WORDS = {
@@ -32,19 +38,24 @@ WORDS = {
     UNKNOWN_MESSAGE: "The message is gone.",
     50005: "The message is not ours to change.",
     50007: "This person takes no direct messages from the bot.",
-    50083: "The thread is archived.",
-    160005: "The thread is locked.",
+    30013: "Discord lets nobody open more direct messages for now.",
+    30033: "The thread holds as many people as Discord allows.",
+    30046: "The message was edited too often; Discord lets nobody edit it for an hour.",
+    TOO_LARGE: "The file is larger than Discord takes; send a smaller one.",
+    40333: "The request never reached Discord; the proxy or the network refused it.",
+    ARCHIVED: "The thread is archived (50083); somebody who may manage threads must open it again.",
+    LOCKED: (
+        "The thread is locked (160005); unlock it, or give the bot's role Manage Threads there."
+    ),
+    UNKNOWN_INTERACTION: "The interaction is over.",
     160006: "The server has as many active threads as Discord allows; archive some.",
     200000: "The server's automatic moderation blocked the message.",
     MISSING_ACCESS: (
         "The bot may not see this channel (50001); give its role View Channel "
         "and Read Message History there."
     ),
-    MISSING_PERMISSIONS: (
-        "The bot lacks a permission here (50013); give its role Send Messages, "
-        "Create Public Threads, Send Messages in Threads and Add Reactions."
-    ),
 }
+PERMISSIONS = "Send Messages, Create Public Threads, Send Messages in Threads and Add Reactions"
 
 
 class TokenRefusedError(ChannelDownError):
@@ -54,15 +65,24 @@ class TokenRefusedError(ChannelDownError):
 class PlatformRefusedError(SendRefusedError):
     """Discord refused a call for good, with the code it gave."""
 
-    def __init__(self, code: int, said: str = "") -> None:
-        super().__init__(WORDS.get(code, f"Discord refused the call ({code} {said})."))
+    def __init__(self, code: int, said: str = "", needs: str = "") -> None:
+        words = WORDS.get(code, f"Discord refused the call ({code} {said}).")
+        if code == MISSING_PERMISSIONS:
+            words = (
+                "The bot lacks a permission here (50013); "
+                f"give its role {needs or PERMISSIONS} in this channel."
+            )
+        super().__init__(words)
         self.code = code
 
 
-async def call_discord(call: Awaitable[Any], *, timeout_s: float, is_write: bool) -> Any:
+async def call_discord(
+    call: Awaitable[Any], *, timeout_s: float, is_write: bool, needs: str = ""
+) -> Any:
     """Await one REST call and return its JSON; every failure leaves as a `ChannelError`.
 
-    A write without an answer is `SendUnknownError`; a read without one is `ChannelDownError`.
+    `needs` is the permission that the call takes, for whoever must give it. A write without an
+    answer is `SendUnknownError`; a read without one is `ChannelDownError`.
     """
     try:
         async with asyncio.timeout(timeout_s):
@@ -70,7 +90,7 @@ async def call_discord(call: Awaitable[Any], *, timeout_s: float, is_write: bool
     except discord.RateLimited as error:
         raise SendRateLimitedError(error.retry_after) from error
     except discord.HTTPException as error:
-        raise _failure_of(error, is_write=is_write) from error
+        raise _failure_of(error, needs, is_write=is_write) from error
     except (
         aiohttp.ClientConnectorError,
         aiohttp.ClientHttpProxyError,
@@ -82,8 +102,8 @@ async def call_discord(call: Awaitable[Any], *, timeout_s: float, is_write: bool
         raise (SendUnknownError(reason) if is_write else ChannelDownError(reason)) from error
 
 
-def _failure_of(error: discord.HTTPException, *, is_write: bool) -> ChannelError:
-    if error.status == UNAUTHORIZED:
+def _failure_of(error: discord.HTTPException, needs: str, *, is_write: bool) -> ChannelError:
+    if error.status == UNAUTHORIZED and error.code != TOKEN_INVALID:
         return TokenRefusedError("Discord refused the token.")
     if error.status == TOO_MANY_REQUESTS:
         # The library waits out an ordinary one: this is the firewall before Discord.
@@ -93,4 +113,6 @@ def _failure_of(error: discord.HTTPException, *, is_write: bool) -> ChannelError
         return SendUnknownError(reason) if is_write else ChannelDownError(reason)
     if error.code in FORMAT_CODES:
         return FormatRefusedError(f"Discord refused the formatting ({error.code}).")
-    return PlatformRefusedError(error.code, error.text)
+    if error.status == PAYLOAD_TOO_LARGE:
+        return PlatformRefusedError(TOO_LARGE)
+    return PlatformRefusedError(error.code, error.text, needs)

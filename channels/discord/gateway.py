@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 
 import aiohttp
 import discord
@@ -60,12 +61,13 @@ class GatewayClient(discord.Client):
         self._on_lost = on_lost
 
     def _forget_messages(self) -> None:
-        """Keep the library from building message objects.
+        """Keep the library from building messages and interactions.
 
         Nobody here reads them, and one field of a kind it does not expect would end its socket.
         """
         parsers = self._connection.parsers
-        for name in [name for name in parsers if name.startswith("MESSAGE_")]:
+        unread = ("MESSAGE_", "INTERACTION_")
+        for name in [name for name in parsers if name.startswith(unread)]:
             del parsers[name]
 
     async def _open_socket(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
@@ -86,6 +88,16 @@ class GatewayClient(discord.Client):
 
         socket.close = close_with_its_code
         return socket
+
+    @asynccontextmanager
+    async def open_url(self, url: str) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """An address outside the API, without the token, by this login's way to Discord."""
+        session = aiohttp.ClientSession(connector=self.own_connector, connector_owner=False)
+        async with (
+            session,
+            session.get(url, proxy=self.http.proxy, allow_redirects=False) as answer,
+        ):
+            yield answer
 
     async def on_socket_raw_receive(self, text: str) -> None:
         """Every frame before the library reads it; the calls come in the order of the frames."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from channels.discord.failures import GONE_CODES, PlatformRefusedError
+from channels.discord.files import is_shown
 from channels.discord.parse import BotIdentity, quote_message
 from channels.discord.places import channel_of
 from channels.discord.render import content_of
@@ -44,7 +46,6 @@ class DiscordHistory:
         self, place: Place, nonce: str, part: Part | None, since_us: int, *, author: str
     ) -> str | None:
         """The latest message of ours with the nonce or the words of the part, or None."""
-        texts = {content_of(part), content_of(Part({}, part.plain))} if part else set[str]()
         found: str | None = None
         begin = us_to_snowflake(since_us - CLOCK_SKEW_US)
         try:
@@ -52,8 +53,7 @@ class DiscordHistory:
                 for message in page:
                     if text_of(object_of(message, "author"), "id") != author:
                         continue
-                    is_same = text_of(message, "content") in texts
-                    if is_same or text_of(message, "nonce") == nonce:
+                    if text_of(message, "nonce") == nonce or _says(message, part):
                         found = text_of(message, "id")
         except PlatformRefusedError as error:
             if error.code not in GONE_CODES:
@@ -74,6 +74,15 @@ class DiscordHistory:
                 break
             last = min((text_of(message, "id") for message in page), key=order_key)
         return _last_that_fit(sorted(quotes, key=lambda quote: quote.order_key))
+
+
+def _says(message: JsonObject, part: Part | None) -> bool:
+    """Whether the message says what the part says, and shows its file if it has one."""
+    if part is None:
+        return False
+    texts = {content_of(part), content_of(replace(part, payload={}))}
+    is_same = text_of(message, "content") in texts
+    return is_same and (part.file is None or is_shown(message, part.file))
 
 
 def _last_that_fit(quotes: list[QuotedMessage]) -> Sequence[QuotedMessage]:

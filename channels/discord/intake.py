@@ -7,21 +7,22 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 
+from channels.discord.door import FrontDoor
 from channels.discord.parse import (
     NO_TEXT,
     BotIdentity,
     Dropped,
-    Parsed,
+    Said,
     parse_deletion,
     parse_edit,
-    parse_message,
+    parse_said,
 )
 from channels.discord.places import PLATFORM, Spot
 from channels.discord.recent import RecentMessages
 from channels.discord.spots import Spots
 from channels.fields import list_of, text_of
 from geode.errors import ChannelError, StoreError
-from geode.messages import InboundMessage, JsonObject
+from geode.messages import JsonObject
 from geode.ports import Intake
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ class EventIntake:
         intake: Intake,
         spots: Spots,
         recent: RecentMessages,
+        door: FrontDoor,
         *,
         identify: Callable[[str], BotIdentity],
         on_no_text: Callable[[], None],
@@ -48,6 +50,7 @@ class EventIntake:
         self._intake = intake
         self._spots = spots
         self._recent = recent
+        self._door = door
         self._identify = identify
         self._on_no_text = on_no_text
         self._waiting: asyncio.Queue[tuple[str, JsonObject]] = asyncio.Queue(WAITING_MAX)
@@ -87,12 +90,12 @@ class EventIntake:
             if isinstance(parsed, Dropped):
                 self._drop(parsed, data)
             else:
-                await self._accept(parsed)
+                await self._door.take(parsed, spot)
 
-    def _parse(self, name: str, data: JsonObject, spot: Spot, bot: BotIdentity) -> list[Parsed]:
+    def _parse(self, name: str, data: JsonObject, spot: Spot, bot: BotIdentity) -> list[Said]:
         match name:
             case "MESSAGE_CREATE":
-                return [parse_message(data, spot, bot)]
+                return [parse_said(data, spot, bot)]
             case "MESSAGE_UPDATE":
                 return [parse_edit(data, spot, bot)]
             case "MESSAGE_DELETE":
@@ -101,13 +104,8 @@ class EventIntake:
                 ids = [one for one in list_of(data, "ids") if isinstance(one, str)]
                 return [self._gone(one, spot) for one in ids]
 
-    def _gone(self, message_id: str, spot: Spot) -> Parsed:
+    def _gone(self, message_id: str, spot: Spot) -> Said:
         return parse_deletion(message_id, spot, self._recent.author_of(message_id))
-
-    async def _accept(self, message: InboundMessage) -> None:
-        if message.kind == "message":
-            self._recent.remember(message)
-        await self._intake.accept(message)
 
     def _drop(self, dropped: Dropped, data: JsonObject) -> None:
         self.dropped[dropped.reason] += 1

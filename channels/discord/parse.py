@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from channels.commands import parse_command
+from channels.discord.attached import read_files
 from channels.discord.entities import is_mentioned, read_text
 from channels.discord.places import Spot
 from channels.discord.snowflakes import is_snowflake, order_key, snowflake_to_us
 from channels.fields import int_of, is_true, list_of, object_of, objects_of, text_of
-from geode.messages import InboundMessage, JsonObject, Person, QuotedMessage
+from geode.messages import ChatCommand, InboundMessage, JsonObject, Person, QuotedMessage
 
 PLAIN, REPLY, STARTER = 0, 19, 21
 SPOKEN_KINDS = (PLAIN, REPLY)
@@ -39,6 +41,29 @@ class Dropped:
 
 
 Parsed: TypeAlias = InboundMessage | Dropped
+Said: TypeAlias = InboundMessage | ChatCommand | Dropped
+
+
+def parse_said(message: JsonObject, spot: Spot, bot: BotIdentity) -> Said:
+    """What a person said: a command where it reads as one, otherwise a message."""
+    parsed = parse_message(message, spot, bot)
+    if isinstance(parsed, Dropped) or parsed.files:
+        return parsed
+    command = parse_command(parsed.text, is_mention=is_addressed(message, bot))
+    return parsed if command is None else _as_command(parsed, *command)
+
+
+def _as_command(message: InboundMessage, verb: str, argument: str) -> ChatCommand:
+    return ChatCommand(
+        thread=message.thread,
+        sender=message.sender,
+        verb=verb,
+        argument=argument,
+        dedupe_key=message.dedupe_key,
+        message_id=message.message_id,
+        is_direct=message.is_direct,
+        category=message.category,
+    )
 
 
 def parse_message(message: JsonObject, spot: Spot, bot: BotIdentity) -> Parsed:
@@ -52,8 +77,8 @@ def parse_message(message: JsonObject, spot: Spot, bot: BotIdentity) -> Parsed:
         return Dropped(f"type.{int_of(message, 'type')}")
     if spot.kind in ("other", "forum"):
         return Dropped("place")
-    text = read_words(message, bot)
-    if not text:
+    text, files = read_words(message, bot), read_files(message)
+    if not text and not files:
         return Dropped(NO_TEXT)
     thread = spot.thread_of(message_id)
     is_direct = spot.kind == "direct"
@@ -62,7 +87,7 @@ def parse_message(message: JsonObject, spot: Spot, bot: BotIdentity) -> Parsed:
         message_id=message_id,
         order_key=order_key(message_id),
         dedupe_key=f"{spot.id}/{message_id}",
-        sender=_sender(message),
+        sender=read_person(object_of(message, "author"), object_of(message, "member")),
         text=text,
         is_addressed=is_direct or is_addressed(message, bot),
         is_direct=is_direct,
@@ -70,6 +95,7 @@ def parse_message(message: JsonObject, spot: Spot, bot: BotIdentity) -> Parsed:
         sent_at_us=snowflake_to_us(message_id),
         category=spot.category,
         is_edited=bool(text_of(message, "edited_timestamp")),
+        files=files,
     )
 
 
@@ -115,7 +141,9 @@ def quote_message(message: JsonObject, bot: BotIdentity) -> QuotedMessage | None
     parsed = parse_message(message, spot, bot)
     if isinstance(parsed, Dropped):
         return None
-    return QuotedMessage(parsed.message_id, parsed.order_key, parsed.sender, parsed.text)
+    notes = [f"[attached file: {file.name}]" for file in parsed.files]
+    text = "\n".join([parsed.text, *notes]).strip()
+    return QuotedMessage(parsed.message_id, parsed.order_key, parsed.sender, text)
 
 
 def is_addressed(message: JsonObject, bot: BotIdentity) -> bool:
@@ -127,7 +155,7 @@ def is_addressed(message: JsonObject, bot: BotIdentity) -> bool:
 
 
 def read_words(message: JsonObject, bot: BotIdentity) -> str:
-    """What the message says, forwarded words and the names of attachments included."""
+    """What the message says, forwarded words included."""
     names = {text_of(u, "id"): _name_of(u) for u in objects_of(message, "mentions")}
     words = [read_text(text_of(message, "content"), bot.ids, names)]
     for snapshot in objects_of(message, "message_snapshots"):
@@ -139,12 +167,8 @@ def read_words(message: JsonObject, bot: BotIdentity) -> str:
 
 
 def _notes(message: JsonObject) -> list[str]:
-    files = [text_of(f, "filename") or text_of(f, "id") for f in objects_of(message, "attachments")]
     stickers = [text_of(sticker, "name") for sticker in objects_of(message, "sticker_items")]
-    return [
-        *(f"[attached file, not readable here: {name}]" for name in files if name),
-        *(f"[sticker: {name}]" for name in stickers if name),
-    ]
+    return [f"[sticker: {name}]" for name in stickers if name]
 
 
 def _dropped_author(message: JsonObject, bot: BotIdentity) -> Dropped | None:
@@ -156,10 +180,10 @@ def _dropped_author(message: JsonObject, bot: BotIdentity) -> Dropped | None:
     return None if text_of(author, "id") else Dropped("no_author")
 
 
-def _sender(message: JsonObject) -> Person:
-    author = object_of(message, "author")
-    nick = text_of(object_of(message, "member"), "nick")
-    return Person(text_of(author, "id"), nick or _name_of(author))
+def read_person(user: JsonObject, member: JsonObject) -> Person:
+    """A person under the name that the others see: of the server, of Discord, of the account."""
+    name = text_of(member, "nick") or _name_of(user)
+    return Person(text_of(user, "id"), name, is_bot=is_true(user, "bot"))
 
 
 def _name_of(user: JsonObject) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from channels.discord.cards import button_rows, card_markdown, steps_markdown
 from channels.discord.inert import make_inert, read_back
+from channels.fields import list_of
 from channels.tables import draw_table
 from channels.text import cut_text, split_markdown, utf16_length
 from geode.messages import JsonObject, OutboundBody, Part
@@ -16,15 +19,32 @@ from geode.messages import JsonObject, OutboundBody, Part
 CONTENT_CHARS_MAX = 2_000
 NOTHING = "(no text)"
 SUPPRESS_EMBEDS = 1 << 2
-SILENT_MENTIONS: JsonObject = {"parse": [], "replied_user": False}
 
 _DEEP_HEADING = re.compile(r"^ {0,3}#{4,6} +(.+?)(?: +#+)?$", re.MULTILINE)
 
 
 def render_parts(body: OutboundBody) -> tuple[Part, ...]:
-    """The parts of an outbound body; each carries its own words as plain text too."""
-    markdown = _for_discord(body.markdown)
-    texts = split_markdown(markdown, CONTENT_CHARS_MAX, utf16_length) or [NOTHING]
+    """The parts of an outbound body; each carries its own words as plain text too.
+
+    A card's buttons stand under its last part.
+    """
+    parts = _text_parts(_markdown_of(body))
+    rows = button_rows(body.card.buttons) if body.card else []
+    if not rows:
+        return parts
+    *others, last = parts
+    return (*others, replace(last, payload=last.payload | {"components": rows}))
+
+
+def _markdown_of(body: OutboundBody) -> str:
+    if body.card is not None:
+        return card_markdown(body.card)
+    return steps_markdown(body.markdown, body.steps) if body.steps else body.markdown
+
+
+def _text_parts(markdown: str) -> tuple[Part, ...]:
+    wire = _for_discord(markdown)
+    texts = split_markdown(wire, CONTENT_CHARS_MAX, utf16_length) or [NOTHING]
     return tuple(Part(payload={"content": text}, plain=read_back(text)) for text in texts)
 
 
@@ -33,16 +53,17 @@ def content_of(part: Part) -> str:
     content = part.payload.get("content")
     if isinstance(content, str) and content:
         return content
-    return cut_text(make_inert(part.plain), CONTENT_CHARS_MAX, utf16_length)[0] or NOTHING
+    nothing = "" if part.file else NOTHING
+    return cut_text(make_inert(part.plain), CONTENT_CHARS_MAX, utf16_length)[0] or nothing
 
 
-def message_fields(part: Part) -> JsonObject:
-    """What every message and every edit carries: no mention notifies, no link unfolds."""
-    return {
-        "content": content_of(part),
-        "allowed_mentions": SILENT_MENTIONS,
-        "flags": SUPPRESS_EMBEDS,
-    }
+def message_fields(part: Part, *, is_edit: bool = False) -> JsonObject:
+    """What a message or an edit says: no link unfolds, and an edit takes old buttons away."""
+    fields: JsonObject = {"content": content_of(part), "flags": SUPPRESS_EMBEDS}
+    rows = list_of(part.payload, "components")
+    if rows or is_edit:
+        fields["components"] = rows
+    return fields
 
 
 def _for_discord(markdown: str) -> str:

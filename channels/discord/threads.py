@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
-from channels.discord.failures import THREAD_EXISTS, PlatformRefusedError
+from channels.discord.failures import ARCHIVED, THREAD_EXISTS, PlatformRefusedError
 from channels.discord.recent import RecentMessages
 from channels.discord.rest import DiscordRest
 from channels.discord.spots import Spots
@@ -13,6 +15,7 @@ from geode.messages import Thread
 from geode.ports import Redactor
 
 KNOWN_MAX = 5_000
+T = TypeVar("T")
 
 
 class Threads:
@@ -51,6 +54,16 @@ class Threads:
                 return error
         self._note(thread.thread)
         return None
+
+    async def speak(self, thread: Thread, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call in the thread; one that is archived is opened again first."""
+        try:
+            return await call()
+        except PlatformRefusedError as error:
+            if error.code != ARCHIVED or not thread.thread:
+                raise
+        await self._rest.reopen_thread(thread.thread)
+        return await call()
 
     def note_spoken(self, thread: Thread) -> None:
         """Something was said there, so it stands."""

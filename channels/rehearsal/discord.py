@@ -46,8 +46,9 @@ class RehearsalDiscord(DiscordCore):
 
     async def start(self) -> None:
         """Listen on loopback: TLS, control and proxy, each on a port of its own."""
-        discord = web.Application(client_max_size=8 << 20)
+        discord = web.Application(client_max_size=16 << 20)
         discord.router.add_get("/", self.gateway.serve)
+        discord.router.add_get("/attachments/{room}/{file}/{name}", self.serve_file)
         discord.router.add_route("*", "/api/v10/{path:.*}", self.api.serve)
         tls_port = await self._listen(discord, is_tls=True)
         control = web.Application(client_max_size=8 << 20)

@@ -8,12 +8,13 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import cast
 
 import orjson
 from aiohttp import web
 
-from channels.fields import text_of, to_object
-from channels.rehearsal.discord_methods import Call, Methods
+from channels.fields import objects_of, text_of, to_object
+from channels.rehearsal.discord_methods import Call, Methods, Uploaded
 from channels.rehearsal.discord_refusal import DiscordRefusalError
 from channels.rehearsal.faults import FaultKind, Faults
 from geode.messages import JsonObject, JsonValue
@@ -55,6 +56,13 @@ def routes_of(methods: Methods) -> list[Route]:
         route("message.create", "POST channels/ID/messages", methods.create_message),
         route("message.edit", f"PATCH {message}", methods.edit_message),
         route("thread.create", f"POST {message}/threads", methods.open_thread, 201),
+        route("channel.edit", "PATCH channels/ID", methods.change_room),
+        route("direct.open", "POST users/@me/channels", methods.open_direct),
+        route("commands.list", "GET applications/ID/commands", methods.list_commands),
+        route("commands.put", "PUT applications/ID/commands", methods.register_commands),
+        route("interaction", "POST interactions/ID/ID/callback", methods.answer_interaction, 204),
+        route("followup.create", "POST webhooks/ID/ID", methods.follow_up),
+        route("followup.edit", "PATCH webhooks/ID/ID/messages/@original", methods.edit_original),
         route("typing", "POST channels/ID/typing", methods.type_on, 204),
         route("reaction.add", f"PUT {mark}", methods.add_reaction, 204),
         route("reaction.remove", f"DELETE {mark}", methods.remove_reaction, 204),
@@ -67,6 +75,7 @@ class RestApi:
     def __init__(self, faults: Faults, methods: Methods, token: str) -> None:
         self._faults = faults
         self._routes = routes_of(methods)
+        self._rooms = methods.rooms
         self.token = token
         self.calls: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
@@ -82,6 +91,7 @@ class RestApi:
             self.log.append({"name": name, "path": list[JsonValue](pieces), "body": call.body})
             if early := self._early_fault(request, name, call):
                 return early
+            self._check_permission(name, call)
             answer = await _run(route, call)
         except DiscordRefusalError as refusal:
             self.refused[str(refusal.code)] += 1
@@ -89,6 +99,11 @@ class RestApi:
         if late := await self._late_fault(request, name, call):
             return late
         return _answer(answer, route.status if route else 404)
+
+    def _check_permission(self, name: str, call: Call) -> None:
+        room = self._rooms.get(call.path[0]) if call.path else None
+        if room is not None and name in room.denied:
+            raise DiscordRefusalError(50013)
 
     def _find(self, method: str, path: str) -> tuple[Route | None, tuple[str, ...]]:
         for route in self._routes:
@@ -100,14 +115,18 @@ class RestApi:
     async def _read(self, request: web.Request, pieces: tuple[str, ...]) -> Call:
         if request.headers.get("Authorization") != f"Bot {self.token}":
             raise DiscordRefusalError(0, status=401)
+        query: JsonObject = dict(request.query.items())
+        if request.content_type == "multipart/form-data":
+            body, files = await _read_form(request)
+            return Call(pieces, query, body, files)
         raw = await request.read()
         if raw and request.headers.get("Content-Type") != JSON_TYPE:
             raise DiscordRefusalError(50109)
-        try:
-            body = to_object(orjson.loads(raw or b"{}"))
-        except orjson.JSONDecodeError as error:
-            raise DiscordRefusalError(50109) from error
-        return Call(pieces, dict(request.query.items()), body)
+        said = _decode(raw or b"{}")
+        if isinstance(said, list):
+            listed = [to_object(one) for one in cast("list[object]", said)]
+            return Call(pieces, query, listed=tuple(listed))
+        return Call(pieces, query, to_object(said))
 
     def _early_fault(self, request: web.Request, name: str, call: Call) -> web.Response | None:
         text = text_of(call.body, "content")
@@ -132,6 +151,29 @@ class RestApi:
             _abort(request)
             return web.Response(status=500)
         return None
+
+
+async def _read_form(request: web.Request) -> tuple[JsonObject, tuple[Uploaded, ...]]:
+    body: JsonObject = {}
+    files: list[Uploaded] = []
+    form = await request.post()
+    for name, value in form.items():
+        if name == "payload_json" and isinstance(value, str):
+            body = to_object(_decode(value.encode()))
+        elif name.startswith("files[") and isinstance(value, web.FileField):
+            files.append(Uploaded(value.filename, value.content_type, value.file.read()))
+        else:
+            raise DiscordRefusalError(50109)
+    if len(objects_of(body, "attachments")) != len(files):
+        raise DiscordRefusalError(50035, detail="attachments: Each file must be named once.")
+    return body, tuple(files)
+
+
+def _decode(raw: bytes) -> object:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise DiscordRefusalError(50109) from error
 
 
 async def _run(route: Route | None, call: Call) -> JsonValue:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from aiohttp import web
+
 from channels.rehearsal.discord_api import RestApi
 from channels.rehearsal.discord_gateway import Gateway
+from channels.rehearsal.discord_interactions import Asked
 from channels.rehearsal.discord_methods import Methods
 from channels.rehearsal.discord_refusal import DiscordRefusalError
 from channels.rehearsal.discord_state import (
@@ -25,7 +28,7 @@ from channels.rehearsal.discord_state import (
     stamp_of,
 )
 from channels.rehearsal.discord_wire import message_json, room_json
-from channels.rehearsal.faults import Faults, fault_from_json
+from channels.rehearsal.faults import FaultKind, Faults, fault_from_json
 from geode.messages import JsonObject, JsonValue
 
 POLL_S = 0.01
@@ -41,6 +44,7 @@ class DiscordCore:
         self.world = DiscordWorld()
         self.gateway = Gateway(self.world, self.faults, BOT_TOKEN)
         self.methods = Methods(self.world, self.gateway)
+        self.book = self.methods.book
         self.api = RestApi(self.faults, self.methods, BOT_TOKEN)
 
     async def say(
@@ -67,6 +71,45 @@ class DiscordCore:
 
     async def _announce(self, name: str, post: Posted) -> None:
         await self.gateway.dispatch(name, message_json(self.world, post, form="gateway"))
+
+    async def attach(
+        self, text: str, *files: tuple[str, str, bytes], user: str = ANA, channel: str = GENERAL
+    ) -> Posted:
+        """A person sends files, each a name, a media type and bytes, with or without words."""
+        room = channel or self.world.direct_room(user).id
+        shown = [self.world.attach(room, *file) for file in files]
+        return await self.say(text, user=user, channel=room, attachments=list[JsonValue](shown))
+
+    async def serve_file(self, request: web.Request) -> web.Response:
+        """The file host: no token, addresses that expire, faults under the name `cdn`."""
+        number = request.match_info["file"]
+        self.api.calls["cdn"] += 1
+        if "Authorization" in request.headers:
+            return web.Response(status=400, text="a token was sent to the file host")
+        if fault := self.faults.take(FaultKind.SERVER_ERROR, "cdn"):
+            return web.Response(status=fault.status)
+        if fault := self.faults.take(FaultKind.RATE_LIMITED, "cdn"):
+            wait = {"Retry-After": str(fault.retry_after_s)}
+            return web.Response(status=429, headers=wait)
+        if str(request.rel_url) in self.world.expired:
+            return web.Response(status=404, text="This content is no longer available.")
+        content = self.world.blobs.get(number)
+        return web.Response(status=404) if content is None else web.Response(body=content)
+
+    async def press(self, post: Posted, custom_id: str, *, user: str = ANA) -> Asked:
+        """A person presses a button."""
+        return await self.book.press(post, custom_id, user)
+
+    async def submit(self, opened: Asked, text: str) -> Asked:
+        """A person sends the form that a press opened."""
+        return await self.book.submit(opened, text)
+
+    async def command(
+        self, name: str, argument: str = "", *, user: str = ANA, channel: str = GENERAL
+    ) -> Asked:
+        """A person uses a slash command."""
+        room = self.world.rooms[channel] if channel else self.world.direct_room(user)
+        return await self.book.command(name, argument, user, room)
 
     async def open_thread(
         self,

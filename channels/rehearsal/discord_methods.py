@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from channels.fields import int_of, is_true, text_of
+from channels.fields import int_of, is_true, list_of, text_of
+from channels.rehearsal.discord_components import check_commands
 from channels.rehearsal.discord_gateway import Gateway
+from channels.rehearsal.discord_interactions import InteractionBook
 from channels.rehearsal.discord_refusal import DiscordRefusalError
-from channels.rehearsal.discord_rules import check_message, check_thread, is_pinging
+from channels.rehearsal.discord_rules import FILE_BYTES_MAX, check_message, check_thread, is_pinging
 from channels.rehearsal.discord_state import (
     BOT,
     CATEGORY_KIND,
@@ -29,6 +32,15 @@ PAGE_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
+class Uploaded:
+    """One file of a multipart body."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One REST call, taken apart."""
 
@@ -36,6 +48,9 @@ class Call:
     """The variable pieces of the address, in order."""
     query: JsonObject
     body: JsonObject = field(default_factory=dict[str, JsonValue])
+    files: tuple[Uploaded, ...] = ()
+    listed: tuple[JsonObject, ...] = ()
+    """The objects of a body that is an array."""
 
 
 class Methods:
@@ -44,7 +59,13 @@ class Methods:
     def __init__(self, world: DiscordWorld, gateway: Gateway) -> None:
         self._world = world
         self._gateway = gateway
+        self.book = InteractionBook(world, gateway)
         self.counters: Counter[str] = Counter()
+
+    @property
+    def rooms(self) -> Mapping[str, Room]:
+        """Every place by its id."""
+        return self._world.rooms
 
     def _room(self, call: Call) -> Room:
         room = self._world.rooms.get(call.path[0])
@@ -113,7 +134,11 @@ class Methods:
     async def create_message(self, call: Call) -> JsonValue:
         """`POST channels/ID/messages`; an enforced nonce that is known creates nothing."""
         room = self._writable(call)
-        check_message(call.body)
+        if room.is_locked:
+            raise DiscordRefusalError(160005)
+        check_message(call.body, has_files=bool(call.files))
+        if any(len(file.content) > FILE_BYTES_MAX for file in call.files):
+            raise DiscordRefusalError(40005)
         self.counters["pinging"] += is_pinging(call.body)
         nonce = str(call.body.get("nonce") or "")
         if is_true(call.body, "enforce_nonce"):
@@ -129,13 +154,24 @@ class Methods:
             nonce=nonce,
             flags=int_of(call.body, "flags"),
             arguments=call.body,
+            shown=self._shown(call, room.id),
         )
+        room.is_archived = False
         self._world.add_post(post)
         if nonce:
             self._world.keep_nonce(BOT, nonce, post.id)
         shown = message_json(self._world, post, form="gateway")
         await self._gateway.dispatch("MESSAGE_CREATE", shown | ({"nonce": nonce} if nonce else {}))
         return self._answer(post, nonce)
+
+    def _shown(self, call: Call, room: str) -> JsonObject:
+        files: list[JsonValue] = [
+            self._world.attach(room, file.name, file.media_type, file.content)
+            for file in call.files
+        ]
+        rows = list_of(call.body, "components")
+        shown: JsonObject = {"components": rows, "attachments": files}
+        return {name: value for name, value in shown.items() if value}
 
     def _answer(self, post: Posted, nonce: str) -> JsonObject:
         return message_json(self._world, post) | ({"nonce": nonce} if nonce else {})
@@ -145,7 +181,11 @@ class Methods:
         post = self._post(self._writable(call), call.path[1])
         if post.author != BOT:
             raise DiscordRefusalError(50005)
-        check_message(call.body, is_edit=True)
+        if self._world.rooms[post.room].is_archived:
+            raise DiscordRefusalError(50083)
+        check_message(call.body, is_edit=True, has_files="attachments" in post.shown)
+        if "components" in call.body:
+            post.shown["components"] = list_of(call.body, "components")
         self.counters["pinging"] += is_pinging(call.body)
         post.edits.append({"at": stamp_of(self._world.next_id()), "content": post.text})
         post.text = text_of(call.body, "content").strip()
@@ -170,6 +210,57 @@ class Methods:
         shown = room_json(self._world, thread)
         await self._gateway.dispatch("THREAD_CREATE", shown | {"newly_created": True})
         return shown
+
+    async def change_room(self, call: Call) -> JsonValue:
+        """`PATCH channels/ID`: only a thread, and only out of the archive."""
+        room = self._room(call)
+        if room.kind != THREAD:
+            raise DiscordRefusalError(50013)
+        if room.is_locked:
+            raise DiscordRefusalError(160005)
+        room.is_archived = is_true(call.body, "archived")
+        return room_json(self._world, room)
+
+    async def open_direct(self, call: Call) -> JsonValue:
+        """`POST users/@me/channels`."""
+        person = self._world.people.get(text_of(call.body, "recipient_id"))
+        if person is None or person.is_bot:
+            raise DiscordRefusalError(50033)
+        return room_json(self._world, self._world.direct_room(person.id))
+
+    async def list_commands(self, call: Call) -> JsonValue:
+        """`GET applications/ID/commands`."""
+        self._check_application(call)
+        return list[JsonValue](self._world.commands)
+
+    async def register_commands(self, call: Call) -> JsonValue:
+        """`PUT applications/ID/commands`: all of them at once."""
+        self._check_application(call)
+        check_commands(list(call.listed))
+        more: JsonObject = {"application_id": BOT, "default_member_permissions": None}
+        made = [{"id": self._world.next_id(), **more, **command} for command in call.listed]
+        self._world.commands = made
+        self.counters["commands_registered"] += 1
+        return list[JsonValue](made)
+
+    def _check_application(self, call: Call) -> None:
+        if call.path[0] != BOT:
+            raise DiscordRefusalError(50001)
+
+    async def answer_interaction(self, call: Call) -> JsonValue:
+        """`POST interactions/ID/TOKEN/callback`."""
+        self.book.answer(call.path[0], call.path[1], call.body)
+        return None
+
+    async def follow_up(self, call: Call) -> JsonValue:
+        """`POST webhooks/ID/TOKEN`."""
+        self.counters["pinging"] += is_pinging(call.body)
+        return self.book.follow_up(call.path[1], call.body)
+
+    async def edit_original(self, call: Call) -> JsonValue:
+        """`PATCH webhooks/ID/TOKEN/messages/@original`."""
+        self.counters["pinging"] += is_pinging(call.body)
+        return self.book.edit_original(call.path[1], call.body)
 
     async def type_on(self, call: Call) -> JsonValue:
         """`POST channels/ID/typing`."""

@@ -10,7 +10,10 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-HOSTS = ("discord.com", "gateway.discord.gg", "resume.discord.gg", "cdn.discordapp.com")
+HOSTS = (
+    *("discord.com", "gateway.discord.gg", "resume.discord.gg"),
+    *("cdn.discordapp.com", "media.discordapp.net"),
+)
 CHUNK_BYTES = 65_536
 HEAD_S = 10.0
 

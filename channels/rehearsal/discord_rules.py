@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from channels.fields import int_of, list_of, object_of, objects_of, text_of
+from channels.rehearsal.discord_components import check_components
+from channels.rehearsal.discord_components import invalid as _invalid
 from channels.rehearsal.discord_refusal import DiscordRefusalError
 from geode.messages import JsonObject
 
@@ -11,23 +13,29 @@ NONCE_MAX = 25
 THREAD_NAME_MAX = 100
 ARCHIVE_MINUTES = (60, 1440, 4320, 10080)
 SUPPRESS_EMBEDS, SUPPRESS_NOTIFICATIONS = 1 << 2, 1 << 12
+EPHEMERAL = 1 << 6
+FILE_BYTES_MAX = 10 << 20
 MENTION_KINDS = {"users", "roles", "everyone"}
 
 
-def check_message(body: JsonObject, *, is_edit: bool = False) -> None:
+def check_message(
+    body: JsonObject, *, is_edit: bool = False, is_private: bool = False, has_files: bool = False
+) -> None:
     """Refuse what Discord would refuse, and a body that leaves mentions to their default."""
     content = body.get("content")
     if content is not None and not isinstance(content, str):
         raise _invalid("content: Could not interpret as string.")
     if isinstance(content, str) and len(content.encode("utf-16-le")) // 2 > CONTENT_MAX:
         raise _invalid(f"content: Must be {CONTENT_MAX} or fewer in length.")
-    if not (content or "").strip() and not (is_edit and content is None):
+    if not (content or "").strip() and not has_files and not (is_edit and content is None):
         raise DiscordRefusalError(50006)
     _check_mentions(body)
+    check_components(body)
     allowed = SUPPRESS_EMBEDS | (0 if is_edit else SUPPRESS_NOTIFICATIONS)
+    allowed |= EPHEMERAL if is_private else 0
     if int_of(body, "flags") & ~allowed:
         raise _invalid("flags: Invalid flags.")
-    if not is_edit:
+    if not is_edit and not is_private:
         _check_nonce(body)
 
 
@@ -66,7 +74,3 @@ def is_pinging(body: JsonObject) -> bool:
     """Whether a body lets its text notify everyone or a role."""
     kinds = list_of(object_of(body, "allowed_mentions"), "parse")
     return "everyone" in kinds or "roles" in kinds or bool(objects_of(body, "mentions"))
-
-
-def _invalid(detail: str) -> DiscordRefusalError:
-    return DiscordRefusalError(50035, detail=detail)

@@ -16,6 +16,7 @@ ANA, BEN, STRANGER = "910000000000000011", "910000000000000012", "91000000000000
 CATEGORY = "910000000000000020"
 GENERAL, OTHER, FORUM = "910000000000000021", "910000000000000022", "910000000000000023"
 EPOCH_MS = 1_420_070_400_000
+MEDIA = "media.discordapp.net"
 NONCE_S = 180.0
 """How long a nonce is remembered."""
 
@@ -29,6 +30,8 @@ class Person:
     id: str
     name: str
     is_bot: bool = False
+    nick: str = ""
+    """In the server, when they have one."""
 
 
 @dataclass(slots=True)
@@ -44,6 +47,10 @@ class Room:
     """The gateway tells nothing about the place itself, so that a client has to ask."""
     refusal: int = 0
     """When set, the error code every call on this place gets (50001, 50013)."""
+    denied: set[str] = field(default_factory=set[str])
+    """The calls (by the name that faults know) for which the bot lacks the permission here."""
+    is_archived: bool = False
+    is_locked: bool = False
     last: str = ""
 
 
@@ -64,6 +71,8 @@ class Posted:
     reactions: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     extra: JsonObject = field(default_factory=dict[str, JsonValue])
     """Further fields of the wire form: attachments, snapshots, what a test needs."""
+    shown: JsonObject = field(default_factory=dict[str, JsonValue])
+    """What the bot put beside its words: components, attachments."""
     is_deleted: bool = False
 
 
@@ -76,6 +85,12 @@ class DiscordWorld:
         self.posts: dict[str, list[Posted]] = {}
         self.has_content_intent = True
         """Whether the operator switched the message content intent on."""
+        self.blobs: dict[str, bytes] = {}
+        """The bytes of attachments by their id."""
+        self.expired: set[str] = set()
+        """Addresses of attachments that are good no more."""
+        self.commands: list[JsonObject] = []
+        """The application's commands, as registered."""
         self._nonces: dict[tuple[str, str], tuple[str, float]] = {}
         self._last = 0
         people = ((BOT, "geode"), (ANA, "ana"), (BEN, "ben"), (STRANGER, "stranger"))
@@ -128,6 +143,20 @@ class DiscordWorld:
             for room in self.rooms.values()
             if room.kind == THREAD and parent in ("", room.parent)
         ]
+
+    def attach(self, room: str, name: str, media_type: str, content: bytes) -> JsonObject:
+        """Keep a file; the attachment object that a message shows for it."""
+        one = self.next_id()
+        self.blobs[one] = content
+        kept = "_".join(name.split())
+        shown: JsonObject = {
+            "id": one,
+            "filename": kept,
+            "size": len(content),
+            "content_type": media_type,
+        }
+        url = f"https://cdn.discordapp.com/attachments/{room}/{one}/{kept}?ex={self.next_id()}"
+        return {**shown, "url": url, "proxy_url": url.replace("cdn.discordapp.com", MEDIA)}
 
     def recall_nonce(self, author: str, nonce: str) -> str:
         """The id of the message that this author sent under the nonce lately, or nothing."""

@@ -43,21 +43,22 @@ def user_json(person: Person) -> JsonObject:
         "id": person.id,
         "username": person.name,
         "discriminator": "0",
-        "global_name": person.name.title(),
+        "global_name": person.name.title() if person.name else None,
         "avatar": None,
     }
     return shown | ({"bot": True} if person.is_bot else {})
 
 
-def member_json() -> JsonObject:
+def member_json(person: Person | None = None) -> JsonObject:
     """What a message in a server says about its author beside the user."""
+    nick = person.nick if person else ""
     return {
         "roles": [],
         "joined_at": JOINED,
         "deaf": False,
         "mute": False,
         "flags": 0,
-        "nick": None,
+        "nick": nick or None,
         "avatar": None,
     }
 
@@ -112,11 +113,11 @@ def _thread_fields(world: DiscordWorld, room: Room) -> JsonObject:
         "member_count": 1,
         "total_message_sent": len(world.posts[room.id]),
         "thread_metadata": {
-            "archived": False,
+            "archived": room.is_archived,
             "auto_archive_duration": 1440,
             "archive_timestamp": stamp_of(room.id),
             "create_timestamp": stamp_of(room.id),
-            "locked": False,
+            "locked": room.is_locked,
         },
         "member": {"id": room.id, "user_id": BOT, "join_timestamp": JOINED, "flags": 0},
     }
@@ -191,8 +192,8 @@ def message_json(
             for emoji, users in post.reactions.items()
         ]
     if form == "gateway" and room.kind != DIRECT:
-        shown |= {"guild_id": GUILD, "member": member_json()}
-    return shown | post.extra
+        shown |= {"guild_id": GUILD, "member": member_json(world.people[post.author])}
+    return shown | post.shown | post.extra
 
 
 def _may_read(world: DiscordWorld, post: Posted, room: Room) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
-from fakes.slack_intake import MemoryIntake
+from fakes.discord_intake import DiscordIntake
 from fakes.slack_world import NoRedactor
 
 from channels.discord.adapter import DiscordChannel, DiscordTimes, open_channel
@@ -17,7 +17,7 @@ from channels.discord.settings import DiscordSettings
 from channels.rehearsal.discord import RehearsalDiscord
 from channels.rehearsal.discord_state import BOT, GENERAL, GUILD
 from geode.messages import OutboundBody, Part, Place, Thread
-from geode.ports import ChannelContext, NoFailpoints, SystemClock
+from geode.ports import ChannelContext, Clock, NoFailpoints, SystemClock
 
 QUICK = ConnectionTimes(
     login_s=5.0, down_s=20.0, check_s=0.05, backoff_s_min=0.05, backoff_s_max=0.3, close_s=1.0
@@ -31,7 +31,7 @@ class DiscordWorld:
 
     discord: RehearsalDiscord
     channel: DiscordChannel
-    intake: MemoryIntake = field(default_factory=MemoryIntake)
+    intake: DiscordIntake = field(default_factory=DiscordIntake)
 
     async def wait_for(self, is_so: Callable[[], object], timeout_s: float = 8.0) -> None:
         """Wait until something is observable."""
@@ -79,10 +79,11 @@ def make_channel(
     call_s: float = 3.0,
     nonce_s: float = 120.0,
     connection: ConnectionTimes = QUICK,
+    clock: Clock | None = None,
 ) -> DiscordChannel:
     """A channel configured for that Discord and not connected yet."""
     context = ChannelContext(
-        clock=SystemClock(),
+        clock=clock or SystemClock(),
         redactor=NoRedactor(),
         failpoints=NoFailpoints(),
         secrets={"token": token or discord.bot_token},
@@ -92,7 +93,7 @@ def make_channel(
 
 
 @asynccontextmanager
-async def running(channel: DiscordChannel, intake: MemoryIntake) -> AsyncIterator[None]:
+async def running(channel: DiscordChannel, intake: DiscordIntake) -> AsyncIterator[None]:
     """Run a channel for the length of the block and stop it properly."""
     task = asyncio.create_task(channel.start(intake))
     try:
@@ -105,12 +106,13 @@ async def running(channel: DiscordChannel, intake: MemoryIntake) -> AsyncIterato
 
 @asynccontextmanager
 async def discord_world(
-    *, call_s: float = 3.0, nonce_s: float = 120.0
+    *, call_s: float = 3.0, nonce_s: float = 120.0, clock: Clock | None = None
 ) -> AsyncIterator[DiscordWorld]:
     """A connected channel."""
     async with RehearsalDiscord() as discord:
         with trusting(discord):
-            world = DiscordWorld(discord, make_channel(discord, call_s=call_s, nonce_s=nonce_s))
+            channel = make_channel(discord, call_s=call_s, nonce_s=nonce_s, clock=clock)
+            world = DiscordWorld(discord, channel)
             async with running(world.channel, world.intake):
                 await world.wait_state("up")
                 yield world

@@ -3,6 +3,7 @@
 import pytest
 
 from channels.discord.render import content_of, message_fields, render_parts
+from channels.discord.silence import silence
 from geode.messages import OutboundBody, Part
 
 
@@ -92,4 +93,4 @@ def test_plain_part_is_cut_to_the_limit() -> None:
 def test_every_message_is_silent_about_mentions_dc_04() -> None:
     (part,) = render_parts(OutboundBody("@everyone"))
 
-    assert message_fields(part)["allowed_mentions"] == {"parse": [], "replied_user": False}
+    assert silence(message_fields(part))["allowed_mentions"]["parse"] == []

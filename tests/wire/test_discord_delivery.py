@@ -251,7 +251,7 @@ async def test_mark_goes_on_and_off_and_typing_shows_beside_it() -> None:
 
 async def test_mark_finds_the_first_message_of_a_forum_post() -> None:
     async with discord_world() as world:
-        post = await world.discord.open_post(f"<@{BOT}> help")
+        post = await world.discord.open_post(f"<@{BOT}> help me")
         await world.wait_for(lambda: world.intake.stored)
         (message,) = world.intake.stored
 

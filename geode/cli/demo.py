@@ -6,17 +6,21 @@ import asyncio
 import shutil
 import signal
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from geode.cli.demo_count import Tally, count_thread
+from geode.cli.demo_platform import LocalPlatform
+from geode.cli.demo_platforms import PLATFORMS, LocalSlack
 from geode.cli.demo_scenes import Story
+from geode.cli.demo_sides import Side, SideStory, ask
+from geode.cli.demo_sides_count import SideTally
 from geode.cli.demo_talk import talk
 from geode.cli.demo_view import Screen, ThreadView
-from geode.cli.demo_world import DaemonProcess, LocalSlack, start_slack
-from geode.errors import ControlError, GeodeError
-from geode.serve.client import ask_daemon
+from geode.cli.demo_world import DaemonProcess, start_platforms
+from geode.errors import ConfigError, ControlError, GeodeError
 
 SETTLE_S = 10.0
 QUIET_S = 1.0
@@ -28,33 +32,43 @@ STOPPED = 130
 
 
 class Demo:
-    """One playing of the story in a folder of its own."""
+    """One playing of a story in a folder of its own."""
 
-    def __init__(self, home: Path, *, is_staying: bool, is_fast: bool) -> None:
+    def __init__(
+        self, home: Path, names: Sequence[str], *, is_staying: bool, is_fast: bool
+    ) -> None:
         self._home = home
+        self._names = names
         self._is_staying = is_staying
         self._pause_s = 0.0 if is_fast else PAUSE_S
         self._screen = Screen()
-        self.tally: Tally | None = None
-        """What was counted, once the story is told."""
+        self.faults: list[str] | None = None
+        """What was wrong, once the story is told and counted."""
 
     async def play(self) -> None:
         """Start the processes, tell the story, count, and end the processes again."""
-        self._screen.title("GEODE demo: a local Slack, the real Slack adapter, the rehearsal model")
+        titles = [name.title() for name in self._names]
+        local = ", ".join(f"a local {title}" for title in titles)
+        self._screen.title(f"GEODE demo: {local}")
+        adapters = "the real adapters" if len(titles) > 1 else f"the real {titles[0]} adapter"
+        self._screen.say(f"One `geode serve` with {adapters} and the rehearsal model.")
         self._screen.say("No key, no account, nothing leaves this machine.")
         self._screen.say("`slow N` makes the rehearsal model think for N seconds.")
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        async with start_slack(self._home / "slack.log") as slack:
-            daemon = DaemonProcess(self._home, slack)
+        async with start_platforms(self._names, self._home) as platforms:
+            daemon = DaemonProcess(self._home, platforms)
             try:
                 await daemon.start()
-                await self._tell(slack, daemon)
+                if len(platforms) == 1 and isinstance(platforms[0], LocalSlack):
+                    await self._tell_in_slack(platforms[0], daemon)
+                else:
+                    await self._tell_everywhere(platforms, daemon)
             finally:
                 await daemon.end()
 
-    async def _tell(self, slack: LocalSlack, daemon: DaemonProcess) -> None:
+    async def _tell_in_slack(self, slack: LocalSlack, daemon: DaemonProcess) -> None:
         names = {user: name for name, user in slack.people.items()} | {slack.bot_user: "Geode"}
         view = ThreadView(self._screen, slack, names)
         async with asyncio.TaskGroup() as tasks:
@@ -63,38 +77,69 @@ class Demo:
             await story.play()
             await _settle(self._home)
             await view.look()
-            effects = await _ask(self._home, "effects.list")
-            self.tally = count_thread(
+            effects: dict[str, Any] = await ask(self._home, "effects.list")
+            tally = count_thread(
                 story.said, view.messages, effects["effects"], await slack.count_refusals()
             )
-            _sum_up(self._screen, self.tally)
+            _sum_up(self._screen, tally)
+            self.faults = tally.faults
             if self._is_staying:
-                await talk(self._screen, slack, daemon, view)
+                slack.thread_ts = view.thread_ts
+                await talk(self._screen, [slack], daemon)
             following.cancel()
 
+    async def _tell_everywhere(
+        self, platforms: Sequence[LocalPlatform], daemon: DaemonProcess
+    ) -> None:
+        sides = [Side(self._screen, platform) for platform in platforms]
+        async with asyncio.TaskGroup() as tasks:
+            following = [tasks.create_task(side.follow()) for side in sides]
+            await SideStory(self._screen, sides, daemon, pause_s=self._pause_s).play()
+            await _settle(self._home)
+            for side in sides:
+                await side.look()
+            self.faults = _sum_up_sides(self._screen, [side.tally() for side in sides])
+            if self._is_staying:
+                await talk(self._screen, platforms, daemon)
+            for task in following:
+                task.cancel()
 
-def run_demo(*, is_staying: bool, is_fast: bool) -> int:
+
+def choose_platforms(channels: str) -> tuple[str, ...]:
+    """The platforms that `--channels` names, in the order in which the demo shows them."""
+    known = tuple(PLATFORMS)
+    named = {name.strip().lower() for name in channels.split(",") if name.strip()}
+    if named == {"all"}:
+        return known
+    if not named or named - set(known):
+        listed = ", ".join(known)
+        raise ConfigError(f"--channels takes all or some of {listed}; {channels!r} is not that.")
+    return tuple(name for name in known if name in named)
+
+
+def run_demo(channels: str, *, is_staying: bool, is_fast: bool) -> int:
     """Play it; 0 when every count is right."""
+    names = choose_platforms(channels)
     home = Path(tempfile.mkdtemp(prefix="geode-demo-"))
-    demo = Demo(home, is_staying=is_staying, is_fast=is_fast)
+    demo = Demo(home, names, is_staying=is_staying, is_fast=is_fast)
     try:
         with suppress(KeyboardInterrupt, asyncio.CancelledError):
             asyncio.run(demo.play())
     except (GeodeError, ExceptionGroup):
         Screen().say(f"\nThe demo's folder was kept: {home}")
         raise
-    if demo.tally is not None and demo.tally.faults:
+    if demo.faults:
         Screen().say(f"The demo's folder was kept: {home}")
         return FAILED
     shutil.rmtree(home, ignore_errors=True)
-    return 0 if demo.tally is not None else STOPPED
+    return 0 if demo.faults is not None else STOPPED
 
 
 async def _settle(home: Path) -> None:
     """Nothing waits and nothing runs any more, for long enough to see what comes twice."""
     try:
         async with asyncio.timeout(SETTLE_S):
-            while not _is_quiet(await _ask(home, "status")):  # noqa: ASYNC110 - another process
+            while not _is_quiet(await ask(home, "status")):  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.1)
     except TimeoutError:
         raise ControlError(f"The daemon did not come to rest within {SETTLE_S:g} s.") from None
@@ -104,10 +149,6 @@ async def _settle(home: Path) -> None:
 def _is_quiet(status: dict[str, Any]) -> bool:
     waiting = ("messages_queued", "outbox_open", "turns_running")
     return not any(status[name] for name in waiting)
-
-
-async def _ask(home: Path, verb: str) -> dict[str, Any]:
-    return await asyncio.to_thread(ask_daemon, home, verb)
 
 
 def _sum_up(screen: Screen, tally: Tally) -> None:
@@ -122,3 +163,18 @@ def _sum_up(screen: Screen, tally: Tally) -> None:
         screen.say(f"  WRONG: {sentence}")
     if not tally.faults:
         screen.say("  Every count is right.")
+
+
+def _sum_up_sides(screen: Screen, tallies: Sequence[SideTally]) -> list[str]:
+    """Print what the platforms saw; the faults of all."""
+    screen.title("What the local platforms saw")
+    screen.say("             messages in   answers out   lost   doubled")
+    for t in tallies:
+        counts = f"{t.messages:>11}   {t.answers:>11}   {t.lost:>4}   {t.doubled:>7}"
+        screen.say(f"  {t.platform:<9}  {counts}")
+    faults = [sentence for tally in tallies for sentence in tally.faults]
+    for sentence in faults:
+        screen.say(f"  WRONG: {sentence}")
+    if not faults:
+        screen.say("  Every count is right.")
+    return faults

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from geode.cli.demo_count import Said, is_answer, is_ours
+from geode.cli.demo_platforms import LocalSlack
 from geode.cli.demo_view import Screen, ThreadView
-from geode.cli.demo_world import DaemonProcess, LocalSlack
+from geode.cli.demo_world import DaemonProcess
 from geode.errors import ControlError
 from geode.reply import sentences
 

@@ -1,4 +1,4 @@
-"""`geode demo --stay`: lines typed here are posted in the thread; the view shows the answers."""
+"""`geode demo --stay`: lines typed here are posted in the threads; the views show the answers."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import asyncio
 import os
 import sys
 import threading
+from collections.abc import Sequence
 
-from geode.cli.demo_view import Screen, ThreadView
-from geode.cli.demo_world import DaemonProcess, LocalSlack
+from geode.cli.demo_platform import LocalPlatform
+from geode.cli.demo_view import Screen
+from geode.cli.demo_world import DaemonProcess
 
 LINE_BYTES_MAX = 4000
 LINES_MAX = 100
 
 
-async def talk(screen: Screen, slack: LocalSlack, daemon: DaemonProcess, view: ThreadView) -> None:
+async def talk(screen: Screen, platforms: Sequence[LocalPlatform], daemon: DaemonProcess) -> None:
     """Post what is typed until the input ends (at a terminal) or the demo is stopped."""
-    screen.title("It stays. Type a line to post it in the thread as ana; Ctrl-C ends everything.")
+    where = "in the thread" if len(platforms) == 1 else "in every thread"
+    screen.title(f"It stays. Type a line to post it {where} as ana; Ctrl-C ends everything.")
     screen.say("  To post from another terminal:")
-    mention = f"<@{slack.bot_user}>"
-    screen.say(f'    curl -d \'{{"text": "{mention} list the files"}}\' {slack.control_url}/say')
+    for platform in platforms:
+        text = platform.address("@ list the files")
+        screen.say(f'    curl -d \'{{"text": "{text}"}}\' {platform.control_url}/say')
     screen.say("  To look at the daemon:")
     screen.say(f"    GEODE_HOME={daemon.home} geode status")
     screen.say(f"  Its log: {daemon.log}")
@@ -27,8 +31,9 @@ async def talk(screen: Screen, slack: LocalSlack, daemon: DaemonProcess, view: T
     lines: asyncio.Queue[str | None] = asyncio.Queue(LINES_MAX)
     _read_lines(lines)
     while (line := await lines.get()) is not None:
-        if line.strip():
-            await slack.say("ana", line.strip(), view.thread_ts)
+        for platform in platforms:
+            if line.strip():
+                await platform.post("ana", line.strip())
     if not sys.stdin.isatty():
         await asyncio.Event().wait()
 

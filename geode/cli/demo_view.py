@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from geode.cli.demo_world import LocalSlack
+from geode.cli.demo_platforms import LocalSlack
 from geode.cli.tables import show_text
 
 POLL_S = 0.1

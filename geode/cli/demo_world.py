@@ -1,4 +1,4 @@
-"""The demo's two processes: a local Slack and the daemon; both end when the demo does."""
+"""The demo's processes: local platforms and the daemon; all end when the demo does."""
 
 from __future__ import annotations
 
@@ -6,125 +6,57 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
 import aiohttp
 import orjson
 
+from geode.cli.demo_platform import LocalPlatform, write_configuration
+from geode.cli.demo_platforms import PLATFORMS
 from geode.errors import ControlError
-from geode.messages import JsonObject
 
 READY_S = 30.0
 END_S = 10.0
-CALL_S = 10.0
-
-CONFIGURATION = """\
-# Written by `geode demo`: everything a real geode.toml needs, aimed at the local Slack.
-[channels.slack]
-bot_token = "env:SLACK_BOT_TOKEN"
-app_token = "env:SLACK_APP_TOKEN"
-api_url = "{api_url}"
-
-[[bindings]]
-channel = "slack"
-where = "{team}/{channel}"
-people = [{people}]
-operators = ["{operator}"]
-profile = "demo"
-
-[profiles.demo]
-tools = ["list_files", "read_file", "grep_files", "memory_search", "memory_save", "write_file"]
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalSlack:
-    """The running stand-in, as its first line described it."""
-
-    api_url: str
-    control_url: str
-    bot_token: str
-    app_token: str
-    team: str
-    bot_user: str
-    channel: str
-    people: dict[str, str]
-    """Ids by name."""
-    http: aiohttp.ClientSession
-
-    async def call(self, verb: str, **fields: Any) -> JsonObject:
-        """One verb of the stand-in's control interface."""
-        try:
-            async with (
-                asyncio.timeout(CALL_S),
-                self.http.post(f"{self.control_url}/{verb}", json=fields) as response,
-            ):
-                answer = cast("JsonObject", orjson.loads(await response.read()))
-        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise ControlError(f"The local Slack does not answer ({error}).") from error
-        if response.status != 200:
-            raise ControlError(f"The local Slack refused {verb}: {answer.get('error')}.")
-        return answer
-
-    async def say(self, person: str, text: str, thread_ts: str = "") -> str:
-        """A person writes; the message's time stamp."""
-        answer = await self.call(
-            "say", user=self.people[person], channel=self.channel, text=text, thread_ts=thread_ts
-        )
-        return str(answer["ts"])
-
-    async def read_thread(self, thread_ts: str) -> list[dict[str, Any]]:
-        """Every message of the thread, oldest first."""
-        answer = await self.call("transcript", channel=self.channel, thread_ts=thread_ts)
-        return cast("list[dict[str, Any]]", answer["messages"])
-
-    async def count_refusals(self) -> int:
-        """Calls the strict stand-in did not accept."""
-        refused = cast("dict[str, int]", (await self.call("counters"))["refused"])
-        return sum(refused.values())
 
 
 @asynccontextmanager
-async def start_slack(log: Path) -> AsyncGenerator[LocalSlack]:
-    """A local Slack as a process of its own, for the length of the block."""
-    process = await _start(("-m", "channels.rehearsal", "slack"), log, dict(os.environ))
-    try:
-        said = cast("dict[str, Any]", orjson.loads(await _read_line(process, log)))
-        async with aiohttp.ClientSession() as http:
-            yield LocalSlack(
-                api_url=said["api_url"],
-                control_url=said["control_url"],
-                bot_token=said["bot_token"],
-                app_token=said["app_token"],
-                team=said["team"],
-                bot_user=said["bot_user"],
-                channel=said["channels"][0],
-                people=said["people"],
-                http=http,
-            )
-    finally:
-        await _end(process)
+async def start_platforms(
+    names: Sequence[str], folder: Path
+) -> AsyncGenerator[list[LocalPlatform]]:
+    """Local platforms, each a process of its own, for the length of the block."""
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        started: list[tuple[str, asyncio.subprocess.Process]] = []
+        for name in names:
+            command = ("-m", "channels.rehearsal", name)
+            process = await _start(command, folder / f"{name}.log", dict(os.environ))
+            stack.push_async_callback(_end, process)
+            started.append((name, process))
+        platforms: list[LocalPlatform] = []
+        for name, process in started:
+            line = await _read_line(process, folder / f"{name}.log")
+            facts = cast("dict[str, Any]", orjson.loads(line))
+            platforms.append(PLATFORMS[name](facts, http))
+        yield platforms
 
 
 class DaemonProcess:
     """`geode serve` on a folder of its own; can be killed and started again."""
 
-    def __init__(self, home: Path, slack: LocalSlack) -> None:
+    def __init__(self, home: Path, platforms: Sequence[LocalPlatform]) -> None:
         self.home = home
         self.log = home / "serve.log"
         self.config = home / "geode.toml"
-        self.config.write_text(_configure(slack), encoding="utf-8")
+        self.config.write_text(write_configuration(platforms), encoding="utf-8")
         # The operator's own settings must not reach into the demo.
         kept = {key: value for key, value in os.environ.items() if not key.startswith("GEODE_")}
-        self._environ = kept | {
-            "GEODE_HOME": str(home),
-            "SLACK_BOT_TOKEN": slack.bot_token,
-            "SLACK_APP_TOKEN": slack.app_token,
-        }
+        self._environ = kept | {"GEODE_HOME": str(home)}
+        for platform in platforms:
+            self._environ |= platform.environ()
+        self._names = [platform.name for platform in platforms]
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
 
@@ -135,11 +67,13 @@ class DaemonProcess:
         return self._process.pid
 
     async def start(self) -> None:
-        """Start it and return once Slack is connected; raises `ControlError` when it ends first."""
+        """Start it and return once every channel is up; `ControlError` when it ends first."""
         command = ("-m", "geode.cli", "serve", "--log", "json", "--config", str(self.config))
         self._process = await _start(command, self.log, self._environ)
-        while b"slack is up" not in await _read_line(self._process, self.log):
-            pass
+        awaited = {f"{name} is up" for name in self._names}
+        while awaited:
+            line = (await _read_line(self._process, self.log)).decode()
+            awaited -= {words for words in awaited if words in line}
         self._reading = asyncio.create_task(_drop_lines(self._process))
 
     async def kill(self) -> None:
@@ -155,17 +89,6 @@ class DaemonProcess:
             self._reading.cancel()
         if self._process is not None:
             await _end(self._process)
-
-
-def _configure(slack: LocalSlack) -> str:
-    people = [slack.people["ana"], slack.people["ben"]]
-    return CONFIGURATION.format(
-        api_url=slack.api_url,
-        team=slack.team,
-        channel=slack.channel,
-        people=", ".join(f'"{person}"' for person in people),
-        operator=people[0],
-    )
 
 
 async def _start(

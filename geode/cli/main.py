@@ -110,11 +110,14 @@ def settle_effect(
 def demo(
     stay: Annotated[bool, typer.Option("--stay", help="Keep it running, to talk to it.")] = False,
     fast: Annotated[bool, typer.Option("--fast", help="Do not pause for reading.")] = False,
+    channels: Annotated[
+        str, typer.Option("--channels", help="Where: slack, discord, telegram, or all.")
+    ] = "slack",
 ) -> None:
-    """Play a conversation against a local Slack, without account or key."""
+    """Play a conversation against local chat platforms, without account or key."""
     from geode.cli.demo import run_demo  # noqa: PLC0415 - the demo is heavy
 
-    raise typer.Exit(run_demo(is_staying=stay, is_fast=fast))
+    raise typer.Exit(run_demo(channels, is_staying=stay, is_fast=fast))
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 
-# Arguments for pytest, for example: make test ARGS="tests/unit -k settings"
+# Arguments for pytest, for example: make test ARGS="tests/unit -k settings"; demo takes its own.
 ARGS ?=
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
@@ -22,7 +22,7 @@ STAY ?=
 setup: $(VENV)/.ready-dev
 
 demo: $(VENV)/.ready
-	$(BIN)/geode demo $(if $(STAY),--stay)
+	$(BIN)/geode demo $(if $(STAY),--stay) $(ARGS)
 
 test: setup
 	$(PYTEST) -n $(WORKERS) $(ARGS)

@@ -68,7 +68,8 @@ class Side:
 
     def _show(self, line: Line, *, is_edited: bool) -> None:
         name = "Geode" if line.is_ours else line.name
-        words = " / ".join(part.strip() for part in line.text.splitlines() if part.strip())
+        said = line.text.replace(self.platform.mention(), "@Geode")
+        words = " / ".join(part.strip() for part in said.splitlines() if part.strip())
         text = show_text(("(edited) " if is_edited else "") + words, TEXT_CHARS_MAX)
         head = f"{self.platform.name:<9} {name:>6}  "
         rows = textwrap.wrap(text, WIDTH - len(head)) or [""]
@@ -94,11 +95,7 @@ class SideStory:
         await self._everywhere(lambda side: side.say("ana", text, "Wrote the new file"))
         await self._await_answers()
 
-        self._screen.title("2. A command, answered by the runtime without the model")
-        await self._everywhere(lambda s: s.say("ana", s.platform.command, STATE_HOLDS))
-        await self._await_answers()
-
-        self._screen.title("3. The daemon is killed in the middle of all turns, and started again")
+        self._screen.title("2. The daemon is killed in the middle of all turns, and started again")
         question = "@ slow 3, then what is 6 * 9?"
         await self._everywhere(lambda side: side.say("ana", question, "6 * 9 = 54"))
         await self._await_turns(len(self._sides))

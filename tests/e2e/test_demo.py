@@ -14,6 +14,8 @@ from fakes.geode_command import GEODE, command_environ
 
 pytestmark = pytest.mark.timeout(120)
 STORY_S = 60.0
+SIDE_MESSAGES = "2"
+"""Messages of a person on each platform of the side by side story, each with one answer."""
 LEFT_S = 20.0
 """A daemon without any platform ends within ten seconds; twice that on a busy machine."""
 
@@ -102,6 +104,43 @@ async def test_demo_tells_the_whole_story_and_every_count_is_right(tmp_path: Pat
     assert "yours is kept and comes next" in demo.text
     assert "-- kill -9 " in demo.text
     assert "6 * 9 = 54" in demo.text
+    assert _left_in(tmp_path) == []
+
+
+async def test_demo_on_all_channels_counts_every_platform_right(tmp_path: Path) -> None:
+    async with _playing(tmp_path, "--channels", "all") as demo:
+        code = await demo.wait_end()
+
+    assert code == 0, demo.text
+    for platform in ("slack", "discord", "telegram"):
+        row = re.search(rf"^  {platform} +(\d+) +(\d+) +(\d+) +(\d+)$", demo.text, re.MULTILINE)
+        assert row is not None, demo.text
+        assert row.groups() == (SIDE_MESSAGES, SIDE_MESSAGES, "0", "0"), demo.text
+        assert re.search(rf"^{platform} +Geode .*6 \* 9 = 54", demo.text, re.MULTILINE), demo.text
+    assert demo.text.count("-- kill -9 ") == 1
+    assert max(map(len, demo.text.splitlines())) <= 80
+    assert _left_in(tmp_path) == []
+
+
+async def test_interrupted_demo_on_all_channels_leaves_no_process_behind(tmp_path: Path) -> None:
+    async with _playing(tmp_path, "--channels", "slack,discord,telegram") as demo:
+        await demo.wait_text("Wrote the new file")
+
+        demo.process.send_signal(signal.SIGINT)
+        code = await demo.wait_end()
+
+    assert code == 130, demo.text
+    assert "Traceback" not in demo.text
+    assert _left_in(tmp_path) == []
+
+
+async def test_unknown_channel_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    async with _playing(tmp_path, "--channels", "slack,irc") as demo:
+        code = await demo.wait_end()
+
+    assert code == 1
+    (sentence,) = demo.text.splitlines()
+    assert "slack, discord, telegram" in sentence
     assert _left_in(tmp_path) == []
 
 

@@ -29,6 +29,7 @@ def check_end(tx: Connection, model: SpineModel, platform: LoopbackPlatform) -> 
         _check_thread(tx, session_id, thread, talk)
         _check_posts(tx, session_id, thread, platform)
     _check_uncertain(tx)
+    _check_decided(tx)
 
 
 def _check_thread(tx: Connection, session_id: Any, thread: Thread, talk: Talk) -> None:
@@ -87,3 +88,15 @@ def _check_uncertain(tx: Connection) -> None:
     )
     assert set(told) == unknown
     assert all(count == 1 for count in told.values())
+
+
+def _check_decided(tx: Connection) -> None:
+    """Every card that is over says so once, and its effect is settled by who decided it."""
+    decided = tx.execute(
+        select(cards.c.id, receipts.c.state, receipts.c.result)
+        .join(receipts, receipts.c.id == cards.c.subject)
+        .where(cards.c.state == "decided", cards.c.choice == receipts.c.result)
+    ).all()
+    ends = tx.execute(select(outbox.c.episode).where(outbox.c.kind == "card_end")).scalars()
+    assert sorted(ends) == sorted(row.id for row in decided)
+    assert {row.state for row in decided} <= {"reconciled"}

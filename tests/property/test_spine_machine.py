@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.card_room import DID_NOT, HAPPENED
 from fakes.spine_end import check_end
 from fakes.spine_model import SpineModel
 from fakes.spine_process import DeadError, Held, Process, World
@@ -64,6 +65,7 @@ class SpineMachine(RuleBasedStateMachine):
         self.late: list[InboundMessage] = []
         self.frozen: list[Process] = []
         self.grouped: dict[int, str] = {}
+        self.decided: set[str] = set()
         self.count = 0
 
     def run(self, work: Any) -> Any:
@@ -307,6 +309,22 @@ class SpineMachine(RuleBasedStateMachine):
         except DeadError:
             self._replace(process)
         process.trap.point = ""
+
+    @rule(which=ANY, label=st.sampled_from([HAPPENED, DID_NOT]), who=st.sampled_from(["U1", "U2"]))
+    def press(self, which: int, label: str, who: str) -> None:
+        """A person presses a button that a message shows; U2 may only talk."""
+        shown = [post for post in self.room.platform.posted if label in post.buttons]
+        if not shown:
+            return
+        post = shown[which % len(shown)]
+        accepted = self.run(self.room.door.accept(self.room.platform.press(post, label, who)))
+        if post.id in self.decided:
+            assert (accepted.outcome, accepted.reason) == ("refused", "card.decided")
+        elif who == "U2":
+            assert (accepted.outcome, accepted.reason) == ("refused", "card.not_yours")
+        else:
+            assert accepted.outcome == "decided"
+            self.decided.add(post.id)
 
     # What happens to workers.
 

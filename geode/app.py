@@ -6,17 +6,18 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import entry_points
 
 from geode.errors import StoreError
 from geode.intake.catchup import CatchUp
+from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute, open_route
 from geode.log import get_logger
-from geode.messages import Place, SessionId
+from geode.messages import Place, SessionId, TurnId
 from geode.ports import (
     Channel,
     ChannelContext,
@@ -99,21 +100,20 @@ class Daemon:
                 seams.delivery_lease_s,
             )
         )
-        leases = Leases(store, self.clock, owner, limits.lease_s)
+        self._leases = Leases(store, self.clock, owner, limits.lease_s)
         services = build_services(
             store, loaded, route, seams.failpoints, seams.tools, redactor.take_out
         )
         self._histories = services.histories
         self._runner = TurnRunner(
-            TurnParts(services, leases, self.delivery, self.channels, PendingJudge())
+            TurnParts(services, self._leases, self.delivery, self.channels, PendingJudge())
         )
         self.lanes = LaneQueue(
-            store, self.clock, leases, self._run_session, turns_parallel=limits.turns_parallel
+            store, self.clock, self._leases, self._run_session, turns_parallel=limits.turns_parallel
         )
         self.catch_up = CatchUp(store, self.clock, self.channels, self.settings.bindings)
-        self.intake = Inbox(
-            store, self.clock, self.settings.bindings, limits, self, redactor.take_out
-        )
+        desk = Desk(route.name, self.channel_states, redactor.take_out)
+        self.intake = Inbox(store, self.clock, self.settings, self, desk)
 
     @classmethod
     async def open(
@@ -231,16 +231,28 @@ class Daemon:
 
     def mark_working(self, place: Place, message_id: str, since: float) -> None:
         """Show on the person's message that it was taken; best effort, bounded, never late."""
-        if len(self._marks) < MARKS_MAX:
-            late = since + MARK_LATE_S
-            task = asyncio.create_task(self._mark(place, message_id, late), name="mark")
-            self._marks.add(task)
-            task.add_done_callback(self._marks.discard)
+        self._begin_mark(self._mark(place, message_id, since + MARK_LATE_S))
+
+    def clear_working(self, place: Place, message_id: str) -> None:
+        """The message will not be answered; its working mark goes, best effort."""
+        self._begin_mark(self.delivery.mark_working(place, message_id, is_on=False))
+
+    def _begin_mark(self, marking: Coroutine[None, None, None]) -> None:
+        if len(self._marks) >= MARKS_MAX:
+            marking.close()
+            return
+        task = asyncio.create_task(marking, name="mark")
+        self._marks.add(task)
+        task.add_done_callback(self._marks.discard)
 
     async def _mark(self, place: Place, message_id: str, late: float) -> None:
         # A mark set after the answer would stay for ever: better none than a late one.
         if self.clock.monotonic() < late:
             await self.delivery.mark_working(place, message_id, is_on=True)
+
+    def stop_turn(self, session_id: SessionId, turn_id: TurnId) -> None:
+        """The turn is to end without an answer, if it runs here."""
+        self._leases.stop(session_id, turn_id)
 
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events."""

@@ -18,7 +18,7 @@ from geode.errors import (
     StoreError,
 )
 from geode.log import get_logger
-from geode.loop.quoting import is_note
+from geode.loop.quoting import is_note, write_note
 from geode.loop.state import CONTINUATIONS_MAX, LoopState, TurnEnd, TurnStart, continue_turn
 from geode.loop.termination import describe_end
 from geode.messages import (
@@ -41,6 +41,7 @@ from geode.session.leases import Lease, Leases
 from geode.session.requests import compose_request
 from geode.session.restore import RestoredTurn, TurnRestorer
 from geode.session.services import Session, SharedServices
+from geode.session.stops import read_again, run_unless_stopped
 from geode.store import inbox, outbox, sessions, turns
 from geode.store.database import Tx
 from geode.store.outbox import NewOutbox
@@ -103,7 +104,7 @@ class TurnRunner:
         if claimed is None:
             return False
         claim, since = claimed
-        lease = self._parts.leases.hold(claim.session_id, claim.epoch, since)
+        lease = self._parts.leases.hold(claim.session_id, claim.epoch, since, claim.turn_id)
         try:
             return await self._run_claimed(claim, lease)
         except StaleEpochError as error:
@@ -183,13 +184,18 @@ class TurnRunner:
         if claim.attempts > ATTEMPTS_MAX:
             restored, uncertain = await self._restore_poisoned(claim)
             finished = _end_without_answer(restored, TerminationReason.POISONED)
-            return await self._commit(claim, finished, uncertain)
+            return bool(await self._commit(claim, finished, uncertain))
         restored = await self._restorer.restore(claim)
-        if self._services.find_binding(claim.binding) is None:
+        if claim.is_stopped:
+            finished = _end_without_answer(restored, TerminationReason.USER_CANCELLED)
+        elif self._services.find_binding(claim.binding) is None:
             finished = _end_without_answer(restored, TerminationReason.INPUT_BLOCKED)
         else:
             finished, uncertain = await self._answer(claim, lease, restored)
-        return await self._commit(claim, finished, uncertain)
+        has_more = await self._commit(claim, finished, uncertain)
+        if has_more is None:
+            has_more = await self._commit(claim, await self._end_stopped(claim), uncertain)
+        return bool(has_more)
 
     async def _restore_poisoned(self, claim: Claim) -> tuple[RestoredTurn, Sequence[ReceiptId]]:
         """What a turn left, even when it is restoring it that fails, or kills, every time."""
@@ -214,12 +220,20 @@ class TurnRunner:
         )
         reporting = asyncio.create_task(progress.run(), name=f"progress {claim.turn_id}")
         try:
-            finished = await self._complete(claim, session, restored)
+            finished = await run_unless_stopped(
+                self._complete(claim, session, restored), lease.stop
+            )
             await progress.finish()
         finally:
             reporting.cancel()
             await asyncio.wait((reporting,))
-        return finished, session.uncertain
+        return finished or await self._end_stopped(claim), session.uncertain
+
+    async def _end_stopped(self, claim: Claim) -> FinishedTurn:
+        """The end of a turn whose work was cancelled: what it had stored, and nothing more."""
+        now = await self._store.write("turn.stop", lambda tx: read_again(tx, claim))
+        restored = await self._restorer.restore(now)
+        return _end_without_answer(restored, TerminationReason.USER_CANCELLED)
 
     async def _complete(
         self, claim: Claim, session: Session, restored: RestoredTurn
@@ -255,8 +269,12 @@ class TurnRunner:
 
     async def _commit(
         self, claim: Claim, finished: FinishedTurn, uncertain: Sequence[ReceiptId]
-    ) -> bool:
-        """Checkpoint, turn, inbox, reply and session state in one transaction."""
+    ) -> bool | None:
+        """Checkpoint, turn, inbox, reply and session state in one transaction.
+
+        True when another turn waits; None, and nothing is stored, when there is an answer to a turn
+        that a person stopped meanwhile.
+        """
         end = finished.end
         entry = TimelineEntry(
             "turn_ended",
@@ -276,7 +294,9 @@ class TurnRunner:
         )
         answer = NewOutbox("answer", claim.turn_id, finished.answer, claim.reply_to, claim.turn_id)
 
-        def unit(tx: Tx) -> bool:
+        def unit(tx: Tx) -> bool | None:
+            if end.reason in DELIVERABLE and turns.is_stopped(tx, claim.turn_id):
+                return None
             now_us = self._clock.now_us()
             write_checkpoint(tx, save, now_us)
             turns.end_turn(tx, claim.turn_id, _totals(finished), now_us)
@@ -286,13 +306,15 @@ class TurnRunner:
             return inbox.has_queued(tx, claim.session_id)
 
         has_more = await self._write_patiently(claim.session_id, unit)
-        if finished.history:
+        if has_more is not None and finished.history:
             stored = claim.position + len(finished.history) - len(claim.history)
             place = Place(claim.session_id, claim.chapter, stored)
             self._services.histories.keep(place, finished.history)
         return has_more
 
-    async def _write_patiently(self, session_id: SessionId, unit: Callable[[Tx], bool]) -> bool:
+    async def _write_patiently(
+        self, session_id: SessionId, unit: Callable[[Tx], bool | None]
+    ) -> bool | None:
         """Try a turn's last write until it is stored or the lease is lost: the work is done."""
         wait_s = 0.5
         while True:
@@ -318,7 +340,8 @@ class TurnRunner:
 
 
 def _end_without_answer(restored: RestoredTurn, reason: TerminationReason) -> FinishedTurn:
-    end = TurnEnd(reason=reason, text="", unsaved=(), state=restored.state, entries=())
+    unsaved = (write_note(f"The turn ended here. {describe_end(reason)}"),)
+    end = TurnEnd(reason=reason, text="", unsaved=unsaved, state=restored.state, entries=())
     return _give_up(restored.history, end)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
 from geode.errors import StoreError
 from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, ThreadFacts, admit
 from geode.intake.commands import run_command
+from geode.intake.desk import Desk
 from geode.intake.outcomes import Stored
 from geode.intake.presses import answer_again, press_button
 from geode.messages import (
@@ -23,10 +24,11 @@ from geode.messages import (
     SessionId,
     SessionState,
     Thread,
+    TurnId,
 )
 from geode.ports import Accepted, Clock
 from geode.reply import sentences
-from geode.settings import Binding, LimitSettings
+from geode.settings import Settings
 from geode.store import cursors, inbox, moves, outbox, sessions
 from geode.store.database import Store, Tx
 from geode.store.moves import Move
@@ -50,6 +52,14 @@ class Wakes(Protocol):
         """Show on the person's message that it was taken; `since`: when it came, monotonic."""
         ...
 
+    def clear_working(self, place: Place, message_id: str) -> None:
+        """The message will not be answered; its working mark goes."""
+        ...
+
+    def stop_turn(self, session_id: SessionId, turn_id: TurnId) -> None:
+        """The turn is to end without an answer; the mark in the store says so too."""
+        ...
+
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events."""
         ...
@@ -62,17 +72,17 @@ class Inbox:
         self,
         store: Store,
         clock: Clock,
-        bindings: Sequence[Binding],
-        limits: LimitSettings,
+        settings: Settings,
         wakes: Wakes,
-        take_out: Callable[[str], str] = str,
+        desk: Desk | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
-        self._bindings = bindings
-        self._limits = limits
+        self._settings = settings
+        self._bindings = settings.bindings
+        self._limits = settings.limits
         self._wakes = wakes
-        self._take_out = take_out
+        self._desk = desk or Desk()
         self._moves: Sequence[Move] = ()
         self.ignored: Counter[str] = Counter()
         """Events that stored nothing, by the rule that ignored them."""
@@ -90,14 +100,15 @@ class Inbox:
             return Accepted("ignored", early.rule)
         since = self._clock.monotonic()
         if isinstance(event, InboundMessage | ButtonPress):
-            event = replace(event, text=self._take_out(event.text))
+            event = replace(event, text=self._desk.take_out(event.text))
         try:
             stored = await self._store.write("intake", lambda tx: self._decide(tx, event, former))
         except StoreError:
             self._wakes.mark_catch_up_due(event.thread.platform)
             raise
         self._spread(stored, event, since)
-        return stored.accepted
+        accepted = stored.accepted
+        return replace(accepted, answer=self._desk.take_out(accepted.answer))
 
     async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
         """Everything said in the place up to that message was handed to `accept`."""
@@ -147,9 +158,14 @@ class Inbox:
         if stored.wakes_session and isinstance(event, InboundMessage):
             place = Place(event.thread, event.reply_to)
             self._wakes.mark_working(place, event.message_id, since)
+        if stored.stopped_turn is not None:
+            self._wakes.stop_turn(stored.session_id, stored.stopped_turn)
+        if stored.wakes_session:
             self._wakes.wake_session(stored.session_id)
         if stored.wakes_delivery:
             self._wakes.wake_delivery(stored.session_id)
+        for message_id, reply_to in stored.dropped:
+            self._wakes.clear_working(Place(event.thread, reply_to), message_id)
 
     def _decide(self, tx: Tx, event: Inbound, former: tuple[str, ...]) -> Stored:
         facts = replace(_find_facts(tx, event), former_channels=former)
@@ -163,7 +179,7 @@ class Inbox:
         if isinstance(event, ButtonPress):
             return press_button(tx, verdict, event, now_us)
         if isinstance(event, ChatCommand):
-            return run_command(tx, verdict, event, now_us)
+            return run_command(tx, verdict, event, self._desk.look(self._settings), now_us)
         if event.kind != "message":
             return self._change(tx, event, now_us)
         return self._store_message(tx, verdict, event, now_us)

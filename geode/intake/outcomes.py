@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from geode.messages import SessionId
+from geode.messages import SessionId, TurnId
 from geode.ports import Accepted
 
 
@@ -16,3 +16,7 @@ class Stored:
     session_id: SessionId | None = None
     wakes_session: bool = False
     wakes_delivery: bool = False
+    stopped_turn: TurnId | None = None
+    """Whoever runs this turn is to end it."""
+    dropped: tuple[tuple[str, str], ...] = ()
+    """Id and `reply_to` of messages that are not answered any more."""

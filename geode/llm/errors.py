@@ -98,7 +98,9 @@ class BadRequest(ProviderError):
 class ContextOverflow(ProviderError):
     """The conversation is longer than the model's window."""
 
-    sentence = "The conversation is too long for the model of {provider}{told}; start a new thread."
+    sentence = (
+        "The conversation is too long for the model of {provider}{told}; begin afresh with /new."
+    )
 
 
 class Billing(ProviderError):

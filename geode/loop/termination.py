@@ -29,7 +29,7 @@ _SENTENCES: Mapping[TerminationReason, tuple[str, str]] = {
     ),
     R.CONTEXT_EXHAUSTED: (
         "This conversation no longer fits into the model, also after shortening it.",
-        "Start a new thread and repeat there what still matters.",
+        "Begin afresh with `/new` (in a Slack thread: `!new`) and repeat what still matters.",
     ),
     R.COST_BUDGET_EXCEEDED: (
         "The cost limit is reached, so I stopped.",

@@ -55,6 +55,8 @@ class Claim:
     """Messages of the session in all, `history` included."""
     checkpoint: Checkpoint | None
     started_at_us: int
+    is_stopped: bool = False
+    """A person wants the turn to end without an answer."""
 
     @property
     def is_resumed(self) -> bool:
@@ -88,7 +90,8 @@ Due: TypeAlias = EarlierDue | FilesDue
 def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | Due | None:
     """Claim an idle session with messages, or a running one whose lease has run out.
 
-    None when there is nothing to do or another worker holds it. Never steals a live lease.
+    Also one that waits for a decision on a turn that is to be stopped. None when there is nothing
+    to do or another worker holds it. Never steals a live lease.
     """
     row = sessions.read_session(tx, session_id)
     if row is None:
@@ -98,7 +101,7 @@ def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | D
             return None
         return _resume(tx, row, terms)
     if row.state != SessionState.IDLE:
-        return None
+        return _resume(tx, row, terms) if turns.is_stopped(tx, row.turn_id) else None
     if row.earlier_before and inbox.has_queued(tx, session_id):
         return EarlierDue(session_id, sessions.find_thread(tx, session_id), row.earlier_before)
     return _begin(tx, row, terms)
@@ -119,14 +122,14 @@ def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:
         id=turn_id,
         session_id=session_id,
         number=row.next_turn,
-        chapter=row.chapter,
+        chapter=_turn_page(tx, row),
         mode=Mode(row.mode),
         requesters=tuple(dict.fromkeys(each.sender_id for each in asked)),
         reply_to=asked[-1].reply_to,
         model=terms.model,
     )
     turns.begin_turn(tx, new, terms.now_us)
-    history = _recall(tx, row, row.chapter, terms)
+    history = _recall(tx, row, new.chapter, terms)
     request = Message("user", terms.compose(taken))
     conversation.append_messages(tx, session_id, turn_id, (request,))
     progress = NewOutbox("progress", turn_id, sentences.WORKING, new.reply_to, turn_id)
@@ -137,6 +140,7 @@ def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:
             "number": new.number,
             "messages": [each.message_id for each in asked],
             "model": terms.model,
+            "chapter": new.chapter,
         },
         turn_id,
     )
@@ -180,7 +184,17 @@ def _resume(tx: Tx, row: Any, terms: ClaimTerms) -> Claim:
         position=row.next_position,
         checkpoint=conversation.load_checkpoint(tx, session_id),
         started_at_us=turn.started_at_us,
+        is_stopped=turn.stopped_by != "",
     )
+
+
+def _turn_page(tx: Tx, row: Any) -> int:
+    """The chapter of the turn that begins: a new one, without the old one's state, when asked."""
+    if not row.chapter_due:
+        return row.chapter
+    sessions.begin_chapter(tx, SessionId(row.id))
+    conversation.drop_checkpoint(tx, SessionId(row.id))
+    return row.chapter + 1
 
 
 def _take_lease(

@@ -13,7 +13,7 @@ from geode.session.leases import Leases
 from geode.store.database import Store
 from geode.store.dispatcher import Dispatcher
 from geode.store.leases import find_expired
-from geode.store.sessions import find_waiting
+from geode.store.sessions import find_decided, find_waiting
 
 log = get_logger(__name__)
 SWEEP_ROWS_MAX = 500
@@ -50,6 +50,7 @@ class LaneQueue:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._dispatcher.run())
             tasks.create_task(self._leases.keep())
+            tasks.create_task(self._leases.watch_stops())
             tasks.create_task(self._sweep())
 
     def begin_drain(self) -> None:
@@ -72,5 +73,9 @@ class LaneQueue:
     async def _find_work(self) -> list[SessionId]:
         now_us = self._clock.now_us()
         return await self._store.read(
-            lambda tx: find_expired(tx, now_us, SWEEP_ROWS_MAX) + find_waiting(tx, SWEEP_ROWS_MAX)
+            lambda tx: (
+                find_expired(tx, now_us, SWEEP_ROWS_MAX)
+                + find_decided(tx, SWEEP_ROWS_MAX)
+                + find_waiting(tx, SWEEP_ROWS_MAX)
+            )
         )

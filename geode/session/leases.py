@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 
 from geode.errors import StoreError
 from geode.log import get_logger
-from geode.messages import SessionId
+from geode.messages import SessionId, TurnId
 from geode.ports import Clock
 from geode.store.database import Store
 from geode.store.leases import renew_leases
+from geode.store.turns import find_stopped
 
 log = get_logger(__name__)
+
+NO_TURN = TurnId("")
+STOP_LOOK_S = 1.0
+"""How often the store is asked whether a turn that runs here is to be stopped."""
 
 
 @dataclass(slots=True)
@@ -24,8 +29,11 @@ class Lease:
     until: float
     """Monotonic seconds up to which the lease certainly holds."""
     clock: Clock
+    turn_id: TurnId = NO_TURN
     is_lost: bool = False
     holder: asyncio.Task[None] | None = field(default=None, repr=False)
+    stop: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    """Set once a person wants the turn to end without an answer."""
 
     def is_held(self) -> bool:
         """Whether the lease still holds, without asking the store."""
@@ -47,13 +55,16 @@ class Leases:
         """How long one renewal lasts."""
         return int(self.lease_s * 1_000_000)
 
-    def hold(self, session_id: SessionId, epoch: int, since: float) -> Lease:
+    def hold(
+        self, session_id: SessionId, epoch: int, since: float, turn_id: TurnId = NO_TURN
+    ) -> Lease:
         """Start keeping a lease that the running task took; `since`: monotonic, before its claim.
 
         The store counts from within the claim, so a commit that was slow leaves less than it seems.
         """
         until = since + self.lease_s
-        lease = Lease(session_id, epoch, until, self._clock, holder=asyncio.current_task())
+        holder = asyncio.current_task()
+        lease = Lease(session_id, epoch, until, self._clock, turn_id, holder=holder)
         self._held[session_id] = lease
         return lease
 
@@ -69,6 +80,27 @@ class Leases:
             await self._clock.sleep(self.lease_s / 3)
             if self._held:
                 await self._renew(dict(self._held))
+
+    def stop(self, session_id: SessionId, turn_id: TurnId) -> None:
+        """End the turn without an answer, if it is this one that runs here."""
+        lease = self._held.get(session_id)
+        if lease is not None and lease.turn_id == turn_id:
+            lease.stop.set()
+
+    async def watch_stops(self) -> None:
+        """See within a second what another process, or a lost wake, wants stopped."""
+        while True:
+            await self._clock.sleep(STOP_LOOK_S)
+            if not self._held:
+                continue
+            held = tuple(self._held)
+            try:
+                stopped = await self._store.read(lambda tx, ids=held: find_stopped(tx, ids))
+            except StoreError as error:
+                log.warning("stops_not_read", reason=str(error))
+                continue
+            for session_id, turn_id in stopped.items():
+                self.stop(session_id, turn_id)
 
     async def _renew(self, held: dict[SessionId, Lease]) -> None:
         epochs = {session_id: lease.epoch for session_id, lease in held.items()}

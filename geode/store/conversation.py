@@ -166,6 +166,11 @@ def save_checkpoint(
     _SAVE.run(tx, values)
 
 
+def drop_checkpoint(tx: Connection, session_id: SessionId) -> None:
+    """Forget the state of a chapter that has ended; the next turn starts from none."""
+    tx.execute(checkpoints.delete().where(checkpoints.c.session_id == session_id))
+
+
 def load_checkpoint(tx: Connection, session_id: SessionId) -> Checkpoint | None:
     """The session's checkpoint; None before its first turn."""
     row = _CHECKPOINT.first(tx, {"session": session_id})

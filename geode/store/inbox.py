@@ -262,6 +262,34 @@ def settle_files(tx: Connection, row: InboxRow, settled: Sequence[Attachment]) -
     return bool(changed.all())
 
 
+def drop_queued(tx: Connection, session_id: SessionId) -> list[tuple[str, str]]:
+    """Remove every message that waits; returns each one's id and `reply_to`, in no order."""
+    dropped = tx.execute(
+        update(inbox)
+        .where(
+            inbox.c.session_id == session_id,
+            inbox.c.state == "queued",
+            inbox.c.kind == "message",
+        )
+        .values(state="removed")
+        .returning(inbox.c.message_id, inbox.c.reply_to)
+    )
+    return [(row.message_id, row.reply_to) for row in dropped]
+
+
+def drop_edits(tx: Connection, session_id: SessionId) -> None:
+    """Forget the new wordings of taken messages that wait to be told."""
+    tx.execute(
+        update(inbox)
+        .where(
+            inbox.c.session_id == session_id,
+            inbox.c.state == "queued",
+            inbox.c.kind == "edit",
+        )
+        .values(state="removed")
+    )
+
+
 def has_queued(tx: Connection, session_id: SessionId) -> bool:
     """Whether a message waits for the session's next turn."""
     return _HAS_QUEUED.scalar(tx, {"session": session_id}) is not None

@@ -245,6 +245,20 @@ def list_receipts(
     return [_receipt(row) for row in rows]
 
 
+def list_uncertain(tx: Connection, session_id: SessionId, limit: int) -> list[Receipt]:
+    """The session's effects that wait for a person's word, newest first."""
+    rows = tx.execute(
+        select(*_COLUMNS)
+        .where(
+            receipts.c.session_id == session_id,
+            receipts.c.state == ReceiptState.UNCERTAIN.value,
+        )
+        .order_by(receipts.c.prepared_at_us.desc(), receipts.c.id)
+        .limit(limit)
+    )
+    return [_receipt(row) for row in rows]
+
+
 def has_open(tx: Connection, session_id: SessionId, turn_id: TurnId) -> bool:
     """Whether the turn has a receipt of which nobody knows the outcome."""
     row = tx.execute(

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from geode.errors import StaleEpochError
 from geode.messages import Mode, SessionId, SessionState, Thread, TurnId
 from geode.store.statements import Statement
-from geode.store.tables import inbox, sessions, threads
+from geode.store.tables import inbox, sessions, threads, turns
 
 _IS_THREAD = (
     threads.c.platform == bindparam("platform"),
@@ -42,6 +42,11 @@ _TAKE = Statement(
         next_turn=sessions.c.next_turn + bindparam("begun"),
     )
     .returning(sessions.c.epoch)
+)
+_BEGIN_CHAPTER = Statement(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(chapter=sessions.c.chapter + 1, chapter_due=0)
 )
 _RELEASE = Statement(
     update(sessions)
@@ -114,6 +119,16 @@ def find_thread(tx: Connection, session_id: SessionId) -> Thread:
     return Thread(*_FIND_THREAD.first(tx, {"session": session_id}))
 
 
+def ask_chapter(tx: Connection, session_id: SessionId) -> None:
+    """The next turn of the session begins a new chapter."""
+    tx.execute(update(sessions).where(sessions.c.id == session_id).values(chapter_due=1))
+
+
+def begin_chapter(tx: Connection, session_id: SessionId) -> None:
+    """From here on messages belong to the next chapter, which was asked for."""
+    _BEGIN_CHAPTER.run(tx, {"session": session_id})
+
+
 def take_lease(tx: Connection, session_id: SessionId, lease: NewLease) -> int:
     """Make the session running under a new epoch, which is returned."""
     values = {
@@ -165,6 +180,18 @@ def find_waiting(tx: Connection, limit: int) -> list[SessionId]:
         .limit(limit)
     )
     return [SessionId(row.session_id) for row in rows]
+
+
+def find_decided(tx: Connection, limit: int) -> list[SessionId]:
+    """Sessions that wait for a decision on a turn which a person stopped."""
+    awaiting = (SessionState.AWAITING_APPROVAL, SessionState.AWAITING_REVIEW)
+    rows = tx.execute(
+        select(sessions.c.id)
+        .join(turns, turns.c.id == sessions.c.turn_id)
+        .where(sessions.c.state.in_(awaiting), turns.c.stopped_by != "")
+        .limit(limit)
+    )
+    return [SessionId(row.id) for row in rows]
 
 
 def read_session(tx: Connection, session_id: SessionId) -> Any:

@@ -55,10 +55,14 @@ sessions = Table(
     _big("is_direct", 0),
     _big("created_at_us"),
     _big("active_at_us"),
+    _big("chapter_due", 0),
     Index("sessions_state", "state", "lease_until_us"),
     sqlite_strict=True,
 )
-"""`earlier_before`: not empty while the thread's earlier messages are still to be read."""
+"""`earlier_before`: not empty while the thread's earlier messages are still to be read.
+
+`chapter_due`: 1 when the next turn begins a new chapter.
+"""
 
 threads = Table(
     "threads",
@@ -154,9 +158,11 @@ turns = Table(
     _big("cost_micro_usd", 0),
     _big("started_at_us"),
     _big("ended_at_us", 0),
+    _text("stopped_by", ""),
     Index("turns_session", "session_id", "number"),
     sqlite_strict=True,
 )
+"""`stopped_by`: not empty once a person wants the turn to end without an answer."""
 
 messages = Table(
     "messages",

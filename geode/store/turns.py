@@ -29,6 +29,7 @@ _BEGIN = Statement(
     ),
 )
 _READ = Statement(select(turns).where(turns.c.id == bindparam("turn")))
+_STOPPED_BY = Statement(select(turns.c.stopped_by).where(turns.c.id == bindparam("turn")))
 _TOTALS = (
     "reason",
     "verification",
@@ -121,6 +122,32 @@ def end_turn(tx: Connection, turn_id: TurnId, totals: TurnTotals, now_us: int) -
         "new_ended_at_us": now_us,
     }
     _END.run(tx, values)
+
+
+def ask_stop(tx: Connection, turn_id: str, who: str) -> bool:
+    """Note that a person wants the turn to end without an answer; False when one did before."""
+    noted = tx.execute(
+        update(turns)
+        .where(turns.c.id == turn_id, turns.c.state == "running", turns.c.stopped_by == "")
+        .values(stopped_by=who)
+        .returning(turns.c.id)
+    )
+    return bool(noted.all())
+
+
+def is_stopped(tx: Connection, turn_id: str) -> bool:
+    """Whether a person wants the turn to end without an answer."""
+    return bool(_STOPPED_BY.scalar(tx, {"turn": turn_id}))
+
+
+def find_stopped(tx: Connection, session_ids: Sequence[SessionId]) -> dict[SessionId, TurnId]:
+    """The present turns of these sessions that are to be stopped."""
+    rows = tx.execute(
+        select(sessions.c.id, turns.c.id.label("turn"))
+        .join(turns, turns.c.id == sessions.c.turn_id)
+        .where(sessions.c.id.in_(session_ids), turns.c.stopped_by != "")
+    )
+    return {SessionId(row.id): TurnId(row.turn) for row in rows}
 
 
 def sum_cost_since(tx: Connection, bindings: Sequence[str], since_us: int) -> int:

@@ -16,9 +16,10 @@ from fakes.loopback import LoopbackChannel, LoopbackPlatform
 from fakes.scripted_model import Scripted, ScriptedModel
 from sqlalchemy import Select, select
 
+from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute
-from geode.messages import InboundMessage, Place, SessionId, Thread
+from geode.messages import InboundMessage, Place, SessionId, Thread, TurnId
 from geode.ports import Accepted, Clock, Failpoints, NoFailpoints
 from geode.reply.delivery import Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
@@ -76,6 +77,9 @@ class NoWakes:
     def __init__(self) -> None:
         self.sessions: list[SessionId] = []
         self.marks: list[str] = []
+        self.stops: list[TurnId] = []
+        self.leases: Leases | None = None
+        """Where a stop is heard at once; None: the wake is lost."""
 
     def wake_session(self, session_id: SessionId) -> None:
         self.sessions.append(session_id)
@@ -85,6 +89,14 @@ class NoWakes:
 
     def mark_working(self, place: Place, message_id: str, since: float = 0.0) -> None:
         self.marks.append(message_id)
+
+    def clear_working(self, place: Place, message_id: str) -> None:
+        self.marks.remove(message_id)
+
+    def stop_turn(self, session_id: SessionId, turn_id: TurnId) -> None:
+        self.stops.append(turn_id)
+        if self.leases is not None:
+            self.leases.stop(session_id, turn_id)
 
     def mark_catch_up_due(self, channel: str) -> None:
         pass
@@ -116,11 +128,11 @@ class SpineRoom:
     settings: Settings
     platform: LoopbackPlatform = field(default_factory=LoopbackPlatform)
     wakes: NoWakes = field(default_factory=NoWakes)
+    desk: Desk = field(default_factory=lambda: Desk("scripted/model"))
     tools: tuple[Tool, ...] = ()
 
     def __post_init__(self) -> None:
-        limits = self.settings.limits
-        self.door = Inbox(self.store, self.clock, self.settings.bindings, limits, self.wakes)
+        self.door = Inbox(self.store, self.clock, self.settings, self.wakes, self.desk)
 
     def worker(
         self,

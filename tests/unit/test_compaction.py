@@ -147,7 +147,7 @@ async def test_fixed_prompt_that_fills_the_window_asks_no_model() -> None:
     end = await room.run(TurnStart((*LONG, tail)))
 
     assert end.reason is R.CONTEXT_EXHAUSTED
-    assert "new thread" in describe_end(end.reason, end.detail)
+    assert "`/new`" in describe_end(end.reason, end.detail)
     assert room.model.steps == []
     assert room.events == []
 

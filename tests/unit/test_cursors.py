@@ -136,9 +136,7 @@ async def test_first_stored_direct_message_hides_none_that_was_missed_before_it(
 ) -> None:
     async with open_room(tmp_path) as room:
         room.settings = Settings.model_validate({"bindings": [BINDING, DIRECT]})
-        room.door = Inbox(
-            room.store, room.clock, room.settings.bindings, room.settings.limits, room.wakes
-        )
+        room.door = Inbox(room.store, room.clock, room.settings, room.wakes)
         channel, begun_us = Reading(room), room.clock.now_us()
         await run_until(room, channel, lambda: channel.plans)
         await room.say("live", thread=Thread("loop", "T1", "D1", ""), is_direct=True)

@@ -11,9 +11,9 @@ from fakes.loopback import LoopbackPlatform
 from sqlalchemy import Connection, select, update
 
 from geode.intake.inbox import Inbox
-from geode.messages import Place, SessionId, Thread
+from geode.messages import Place, SessionId, Thread, TurnId
 from geode.ports import NoFailpoints, SystemClock
-from geode.settings import Binding, LimitSettings
+from geode.settings import Binding, Settings
 from geode.store.database import Store
 from geode.store.tables import cursors, inbox, outbox, sessions, threads
 
@@ -37,6 +37,12 @@ class Heard:
 
     def mark_working(self, place: Place, message_id: str, since: float) -> None:
         self.marks.append(message_id)
+
+    def clear_working(self, place: Place, message_id: str) -> None:
+        self.marks.remove(message_id)
+
+    def stop_turn(self, session_id: SessionId, turn_id: TurnId) -> None:
+        pass
 
     def mark_catch_up_due(self, channel: str) -> None:
         self.due.append(channel)
@@ -65,7 +71,8 @@ def platform() -> LoopbackPlatform:
 
 
 def make_inbox(store: Store, heard: Heard, **limits: int) -> Inbox:
-    return Inbox(store, SystemClock(), [BINDING], LimitSettings(**limits), heard)
+    settings = Settings.model_validate({"bindings": [BINDING], "limits": limits})
+    return Inbox(store, SystemClock(), settings, heard)
 
 
 def rows(column):
@@ -106,7 +113,8 @@ async def test_inbox_moves_a_thread_to_the_binding_that_is_nearest_now(
 ) -> None:
     await make_inbox(store, heard).accept(platform.message(THREAD, "under the channel's rules"))
     nearer = Binding.model_validate({**BINDING.model_dump(), "where": f"T1/C1/{THREAD.thread}"})
-    rebound = Inbox(store, SystemClock(), [BINDING, nearer], LimitSettings(), heard)
+    settings = Settings.model_validate({"bindings": [BINDING, nearer]})
+    rebound = Inbox(store, SystemClock(), settings, heard)
 
     await rebound.accept(platform.message(THREAD, "under the thread's own"))
 

@@ -76,7 +76,7 @@ async def test_second_overflow_is_exhaustion_with_the_way_out() -> None:
     end = await room.run(TurnStart(history))
 
     assert end.reason is R.CONTEXT_EXHAUSTED
-    assert "new thread" in describe_end(end.reason, end.detail)
+    assert "/new" in describe_end(end.reason, end.detail)
     assert len(room.model.steps) == 3
 
 

@@ -19,8 +19,10 @@ def upgrade() -> None:
         ("outbox", "card"),
         ("outbox", "files"),
         ("outbox_parts", "file"),
+        ("turns", "stopped_by"),
     ):
         op.add_column(table, sa.Column(column, TEXT, server_default="", nullable=False))
+    op.add_column("sessions", sa.Column("chapter_due", BIG, server_default="0", nullable=False))
     _create_cards()
     _create_card_choices()
     _create_moves()

@@ -1,0 +1,93 @@
+"""The commands that only tell: who somebody is, what a session does, what it cost."""
+
+from __future__ import annotations
+
+from geode.intake.desk import Asked, Audience, Reply
+from geode.loop.prompt import day_start_us
+from geode.reply import command_sentences as said
+from geode.store import receipts, sessions, standing
+from geode.store.standing import Spent
+
+EFFECTS_MAX = 20
+
+_ROLES = {
+    Audience.ADMITTED: "a guest",
+    Audience.PEOPLE: "one of its people",
+    Audience.OPERATORS: "an operator",
+}
+
+
+def tell_person(asked: Asked) -> Reply:
+    """/whoami"""
+    thread = asked.command.thread
+    place = f"{thread.platform}:{thread.workspace}"
+    person = asked.command.sender.id
+    return Reply(said.describe_person(person, place, _ROLES[asked.role], asked.binding.key))
+
+
+def tell_model(asked: Asked) -> Reply:
+    """/model"""
+    return Reply(said.describe_model(asked.view.model, asked.command.argument))
+
+
+def tell_status(asked: Asked) -> Reply:
+    """/status"""
+    row = sessions.read_session(asked.tx, asked.session)
+    line = said.describe_state(
+        state=row.state,
+        model=asked.view.model,
+        session_id=asked.session,
+        tokens=standing.sum_session(asked.tx, asked.session).tokens,
+        left=said.describe_left(_read_left(asked)),
+        cards=standing.count_cards(asked.tx, asked.session),
+    )
+    if asked.role < Audience.OPERATORS:
+        return Reply(line)
+    return Reply(f"{line}\n{said.describe_channels(asked.view.channels)}")
+
+
+def tell_usage(asked: Asked) -> Reply:
+    """/usage"""
+    today = standing.sum_bindings(asked.tx, [asked.binding.key], _day_start_us(asked))
+    lines = [
+        _line("This conversation", standing.sum_session(asked.tx, asked.session)),
+        _line("This place today", today),
+        said.describe_budget(_read_limit(asked), _read_left(asked)),
+    ]
+    return Reply("\n".join(f"- {line}" for line in lines))
+
+
+def tell_effects(asked: Asked) -> Reply:
+    """/effects"""
+    found = receipts.list_uncertain(asked.tx, asked.session, EFFECTS_MAX)
+    return Reply(said.describe_effects([(each.tool, each.id) for each in found]))
+
+
+def _line(name: str, spent: Spent) -> str:
+    return said.describe_spent(
+        name,
+        turns=spent.turns,
+        read=spent.input_tokens,
+        written=spent.output_tokens,
+        micro_usd=spent.cost_micro_usd,
+    )
+
+
+def _read_limit(asked: Asked) -> float | None:
+    settings, name = asked.view.settings, asked.binding.profile
+    return settings.profile(name).cost_usd_per_day if settings.has_profile(name) else None
+
+
+def _read_left(asked: Asked) -> int | None:
+    """What the turns of the place may still cost today; its profile's places share one budget."""
+    limit = _read_limit(asked)
+    if limit is None:
+        return None
+    profile = asked.binding.profile
+    shared = [each.key for each in asked.view.settings.bindings if each.profile == profile]
+    spent = standing.sum_bindings(asked.tx, shared, _day_start_us(asked))
+    return max(0, int(limit * 1_000_000) - spent.cost_micro_usd)
+
+
+def _day_start_us(asked: Asked) -> int:
+    return day_start_us(asked.now_us, asked.view.settings.agent.timezone)

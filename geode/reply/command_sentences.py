@@ -114,7 +114,7 @@ def describe_effects(uncertain: Sequence[tuple[str, str]]) -> str:
         [
             "Nobody knows whether these happened. Nothing of them is run again by itself.",
             *lines,
-            "Settle each with `geode effects settle ID happened` or "
+            "Settle each on its card, or with `geode effects settle ID happened` or "
             "`geode effects settle ID did-not`.",
         ]
     )

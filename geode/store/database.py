@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -62,7 +63,12 @@ class Store:
         """Run a read-only function on a reader connection; sees what is committed."""
         try:
             async with self._read_engine.connect() as connection:
-                return await connection.run_sync(look)
+                try:
+                    return await connection.run_sync(look)
+                except asyncio.CancelledError:
+                    # A statement that nobody ends would pin what this reader sees, for ever.
+                    await connection.invalidate()
+                    raise
         except (sqlite3.Error, SQLAlchemyError) as error:
             raise store_error_of(error) from error
 

@@ -21,7 +21,7 @@ from geode.reply import command_sentences as said
 from geode.reply import sentences
 from geode.session.lanes import LaneQueue
 from geode.steps import Done, Effect, Ending, ModelReply, StepSnapshot, Tool, ToolContext
-from geode.store.tables import inbox, messages, outbox, receipts, timeline, turns
+from geode.store.tables import cards, inbox, messages, outbox, receipts, timeline, turns
 
 STOPPED = describe_end(TerminationReason.USER_CANCELLED)
 STOP_S_MAX = 5.0
@@ -124,7 +124,7 @@ async def has_said(room: SpineRoom, answer: str) -> bool:
     return answer in await room.said("answer")
 
 
-async def test_stopped_effect_is_uncertain_and_the_thread_hears_one_sentence_of_each(
+async def test_stopped_effect_is_uncertain_and_a_card_asks_people_about_it(
     tmp_path: Path,
 ) -> None:
     held = Held()
@@ -139,7 +139,7 @@ async def test_stopped_effect_is_uncertain_and_the_thread_hears_one_sentence_of_
         await worker.deliver(await room.session_id())
 
         assert await room.rows(receipts.c.state) == ["uncertain"]
-        assert len(await room.said("uncertain")) == 1
+        assert await room.rows(cards.c.kind, cards.c.state) == [("effect", "open")]
         assert await room.said("answer") == [STOPPED]
         texts = room.platform.texts(THREAD)
         assert texts.count(STOPPED) == 1

@@ -27,7 +27,7 @@ from channels.slack.supervisor import Health, SocketSupervisor
 from channels.slack.tasks import SideTasks
 from channels.slack.web import SlackWeb
 from channels.slack.whispers import Whispers
-from geode.errors import ChannelDownError, ChannelError, FormatRefusedError
+from geode.errors import ChannelDownError, ChannelError, FormatRefusedError, SendRefusedError
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
@@ -246,6 +246,10 @@ class SlackChannel(Channel):
 
     async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
         """Post a file with its caption in its thread; never retried here."""
+        if len(content) > LIMITS.file_bytes_max:
+            raise SendRefusedError(
+                f"A file of more than {LIMITS.file_bytes_max:,} bytes is not sent."
+            )
         return await self._files.upload(place, part, content)
 
     async def download(self, file: FileRef, bytes_max: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from urllib.parse import urljoin
 
@@ -115,7 +116,7 @@ class SlackFiles:
             raise ChannelDownError("Slack named an address for the file that is not its own.")
         headers = {"Content-Type": "application/octet-stream"}
         async with self._web.request(
-            "POST", url, timeout_s=TRANSFER_S, data=content, headers=headers
+            "POST", url, timeout_s=TRANSFER_S, data=io.BytesIO(content), headers=headers
         ) as response:
             if response.status != HTTP_OK:
                 raise ChannelDownError(f"Slack did not take the file (HTTP {response.status}).")

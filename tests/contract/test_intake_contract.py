@@ -108,6 +108,20 @@ async def test_what_was_said_while_away_arrives_exactly_once(
 
 
 @on()
+async def test_first_direct_message_said_while_away_arrives(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, platform) as desk:
+        await desk.begin("in the channel")
+    said = await platform.begin("are you there?", "direct")
+
+    async with open_desk(tmp_path, platform) as desk:
+        await desk.place_of(said)
+
+        assert sorted(await desk.stored()) == ["are you there?", "in the channel"]
+
+
+@on()
 async def test_what_was_said_while_the_line_was_cut_arrives_exactly_once(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:

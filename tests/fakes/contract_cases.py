@@ -19,11 +19,15 @@ PLATFORMS: Mapping[str, type[ContractPlatform]] = {
 }
 ALL = frozenset(PLATFORMS)
 
+FILES = frozenset({"slack"})
+
 CAPABILITIES: Mapping[str, frozenset[str]] = {
-    "one_copy": ALL - {"telegram"},  # Telegram lets a bot look for nothing: DESIGN's exception
+    "one_copy": ALL - {"telegram"},  # a bot may look for nothing there: see its own test
     "edit": ALL,
-    "buttons": frozenset({"toy"}),
-    "commands": frozenset({"toy"}),
+    "buttons": frozenset({"slack", "toy"}),
+    "commands": frozenset({"slack", "toy"}),
+    "files": FILES,
+    "no_files": ALL - FILES,  # the port's defaults say so, in words
 }
 """By what a test needs, the platforms that have it; what is missing says why."""
 

@@ -99,6 +99,18 @@ class DiscordPlatform:
         """What that person was told."""
         raise LookupError("nobody is told anything here yet")
 
+    async def share(self, place: Place, name: str, content: bytes, who: Who = "ana") -> str:
+        """A person sends a file."""
+        raise LookupError("no file is sent here yet")
+
+    def files(self, place: Place) -> list[tuple[str, bytes]]:
+        """The bot's files."""
+        raise LookupError("no file is looked for here yet")
+
+    def lose_files(self) -> None:
+        """Nothing is kept here yet."""
+        raise LookupError("no file is lost here yet")
+
     def drop_send_response(self) -> None:
         """The next message arrives, and its answer is lost."""
         self.discord.fault("drop_response", method="message.create")

@@ -72,6 +72,18 @@ class ContractPlatform(Protocol):
         """What that person was told, alone where the platform can, oldest first."""
         ...
 
+    async def share(self, place: Place, name: str, content: bytes, who: Who = "ana") -> str:
+        """A person sends a file in that thread; returns the message's id."""
+        ...
+
+    def files(self, place: Place) -> list[tuple[str, bytes]]:
+        """The bot's files that stand there, oldest first."""
+        ...
+
+    def lose_files(self) -> None:
+        """What people sent is gone from the platform."""
+        ...
+
     def drop_send_response(self) -> None:
         """The next new message arrives, and its answer is lost."""
         ...

@@ -8,6 +8,7 @@ from typing import Self
 from fakes.contract_platform import Where, Who
 from fakes.slack_world import TEAM, make_channel
 
+from channels.fields import object_of, objects_of, text_of, to_object
 from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.slack_state import Room
 from geode.messages import Place
@@ -78,22 +79,52 @@ class SlackPlatform:
         await self.slack.send_event({"type": "message", "subtype": "tomorrow", "channel": GENERAL})
 
     def labels(self, place: Place, message_id: str) -> list[str]:
-        """The buttons that stand under a message now."""
-        raise LookupError("no button is looked for here yet")
+        """The buttons of a message's blocks, by their words."""
+        post = self.slack.workspace.find_post(place.thread.channel, message_id)
+        assert post is not None
+        blocks = [to_object(block) for block in post.blocks]
+        buttons = [each for block in blocks for each in objects_of(block, "elements")]
+        return [text_of(object_of(each, "text"), "text") for each in buttons]
 
     async def press(
         self, place: Place, message_id: str, label: str, who: Who = "ana", words: str = ""
     ) -> None:
-        """A person presses a button."""
-        raise LookupError("no button is pressed here yet")
+        """A person presses a button, and fills in the form that it opens."""
+        known = set(self.slack.interactions.views)
+        await self.slack.press(place.thread.channel, message_id, label, PEOPLE[who])
+        if words:
+            views = self.slack.interactions.views
+            await self.slack.wait_for(lambda: set(views) - known)
+            (view_id,) = set(views) - known
+            await self.slack.interactions.submit(view_id, words)
 
     async def command(self, place: Place, verb: str, argument: str, who: Who = "ana") -> None:
-        """A person uses a command."""
-        raise LookupError("no command is used here yet")
+        """A person writes a command: Slack takes no slash command in a thread."""
+        await self.follow(place, f"!{verb} {argument}", who)
 
     def whispers(self, who: Who) -> list[str]:
-        """What that person was told."""
-        raise LookupError("nobody is told anything here yet")
+        """What only that person was shown."""
+        shown = self.slack.workspace.ephemerals
+        return [text_of(each, "text") for each in shown if text_of(each, "user") == PEOPLE[who]]
+
+    async def share(self, place: Place, name: str, content: bytes, who: Who = "ana") -> str:
+        """A person sends a file in that thread."""
+        thread = place.thread
+        spot = {"user": PEOPLE[who], "channel": thread.channel}
+        post = await self.slack.share(name, content, thread_ts=thread.thread, **spot)
+        return post.ts
+
+    def files(self, place: Place) -> list[tuple[str, bytes]]:
+        """The bot's files of the thread."""
+        kept = self.slack.files.kept
+        posts = self.slack.bot_posts(place.thread.channel, place.thread.thread or None)
+        shown = [kept[text_of(file, "id")] for post in posts for file in post.files]
+        return [(file.name, file.content or b"") for file in shown]
+
+    def lose_files(self) -> None:
+        """The bytes are deleted."""
+        for file in self.slack.files.kept.values():
+            file.content = None
 
     def drop_send_response(self) -> None:
         """The next post arrives, and its answer is lost."""

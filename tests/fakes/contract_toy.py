@@ -108,6 +108,17 @@ class ToyPlatform:
         """What only that person was shown."""
         return [each.text for each in self.server.said if each.only_for == who]
 
+    async def share(self, place: Place, name: str, content: bytes, who: Who = "ana") -> str:
+        """The toy has no files."""
+        raise LookupError("the toy has no files")
+
+    def files(self, place: Place) -> list[tuple[str, bytes]]:
+        """The toy has no files."""
+        return []
+
+    def lose_files(self) -> None:
+        """The toy has no files."""
+
     def _fault(self, kind: FaultKind, method: str, **more: Any) -> None:
         self.server.faults.set(Fault(kind, method, **more))
 

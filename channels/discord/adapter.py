@@ -36,7 +36,7 @@ from channels.discord.settings import DiscordSettings
 from channels.discord.spots import Spots
 from channels.discord.threads import Threads
 from channels.fields import object_of, text_of
-from geode.errors import ChannelDownError, ChannelError
+from geode.errors import ChannelDownError, ChannelError, SendRefusedError
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
@@ -230,6 +230,9 @@ class DiscordChannel(Channel):
     async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
         """Post a file under its caption; repeated within minutes it makes no second message."""
         assert part.file is not None
+        if len(content) > LIMITS.file_bytes_max:
+            limit = f"{LIMITS.file_bytes_max:,} bytes"
+            raise SendRefusedError(f"A file of more than {limit} is not sent.")
         file = Attached(part.file.name, part.file.media_type, content)
         return await self._post(place, part, key, (file,))
 

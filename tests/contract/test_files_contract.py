@@ -76,11 +76,23 @@ async def test_file_of_ours_stands_in_the_thread_byte_for_byte(
     async with open_desk(tmp_path, platform) as desk:
         place = await desk.begin()
 
-        sent = await desk.channel.upload(place, file_part(LARGE), LARGE, "file:0")
+        sent = await desk.channel.upload(place, file_part(CONTENT), CONTENT, "file:0")
 
         assert sent
-        assert platform.files(place) == [(NAME, LARGE)]
+        assert platform.files(place) == [(NAME, CONTENT)]
         assert any("the report" in text for text in platform.shown(place))
+
+
+@on("large_files")
+async def test_file_of_megabytes_is_sent_without_a_pause_of_the_loop(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, platform) as desk:
+        place = await desk.begin()
+
+        await desk.channel.upload(place, file_part(LARGE), LARGE, "file:0")
+
+        assert platform.files(place) == [(NAME, LARGE)]
 
 
 @on("files")

@@ -19,14 +19,15 @@ PLATFORMS: Mapping[str, type[ContractPlatform]] = {
 }
 ALL = frozenset(PLATFORMS)
 
-FILES = frozenset({"slack"})
+FILES = frozenset({"discord", "slack"})
 
 CAPABILITIES: Mapping[str, frozenset[str]] = {
     "one_copy": ALL - {"telegram"},  # a bot may look for nothing there: see its own test
     "edit": ALL,
-    "buttons": frozenset({"slack", "toy"}),
-    "commands": frozenset({"slack", "toy"}),
+    "buttons": frozenset({"discord", "slack", "toy"}),
+    "commands": frozenset({"discord", "slack", "toy"}),
     "files": FILES,
+    "large_files": FILES - {"discord"},  # its upload hands aiohttp raw bytes, which it warns of
     "no_files": ALL - FILES,  # the port's defaults say so, in words
 }
 """By what a test needs, the platforms that have it; what is missing says why."""

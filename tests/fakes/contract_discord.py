@@ -9,6 +9,7 @@ from typing import Self
 from fakes.contract_platform import Where, Who
 from fakes.discord_world import make_channel
 
+from channels.fields import objects_of, text_of
 from channels.rehearsal.discord import RehearsalDiscord
 from channels.rehearsal.discord_state import ANA, BEN, BOT, GENERAL, GUILD, OTHER, STRANGER
 from geode.messages import JsonObject, Place
@@ -63,12 +64,12 @@ class DiscordPlatform:
 
     async def follow(self, place: Place, text: str, who: Who = "ana") -> str:
         """A person goes on in that thread."""
-        room = place.thread.thread or place.thread.channel
+        room = _room_of(place)
         return (await self.discord.say(text, user=PEOPLE[who], channel=room)).id
 
     def shown(self, place: Place) -> list[str]:
         """What stands in the thread from the bot."""
-        room = place.thread.thread or place.thread.channel
+        room = _room_of(place)
         return [post.text for post in self.discord.bot_posts(room)]
 
     async def make_noise(self, place: Place, message_id: str) -> None:
@@ -81,35 +82,54 @@ class DiscordPlatform:
         await self.discord.gateway.dispatch("TYPING_START", {**spot, "timestamp": 1})
         await self.discord.gateway.dispatch("TOMORROW", spot)
 
+    def _buttons(self, place: Place, message_id: str) -> dict[str, str]:
+        """What every button of a message sends, by its words."""
+        post = self.discord.find(_room_of(place), message_id)
+        rows = objects_of(post.shown, "components")
+        buttons = [each for row in rows for each in objects_of(row, "components")]
+        return {text_of(each, "label"): text_of(each, "custom_id") for each in buttons}
+
     def labels(self, place: Place, message_id: str) -> list[str]:
         """The buttons that stand under a message now."""
-        raise LookupError("no button is looked for here yet")
+        return list(self._buttons(place, message_id))
 
     async def press(
         self, place: Place, message_id: str, label: str, who: Who = "ana", words: str = ""
     ) -> None:
-        """A person presses a button."""
-        raise LookupError("no button is pressed here yet")
+        """A person presses a button, and fills in the form that it opens."""
+        post = self.discord.find(_room_of(place), message_id)
+        custom_id = self._buttons(place, message_id)[label]
+        asked = await self.discord.press(post, custom_id, user=PEOPLE[who])
+        if words:
+            await self.discord.wait_for(lambda: asked.answered)
+            await self.discord.submit(asked, words)
 
     async def command(self, place: Place, verb: str, argument: str, who: Who = "ana") -> None:
-        """A person uses a command."""
-        raise LookupError("no command is used here yet")
+        """A person uses a slash command in the thread."""
+        room = _room_of(place)
+        await self.discord.command(verb, argument, user=PEOPLE[who], channel=room)
 
     def whispers(self, who: Who) -> list[str]:
-        """What that person was told."""
-        raise LookupError("nobody is told anything here yet")
+        """What only that person was shown."""
+        asked = [each for each in self.discord.book.asked.values() if each.user == PEOPLE[who]]
+        return [text for each in asked for text in each.texts if text]
 
     async def share(self, place: Place, name: str, content: bytes, who: Who = "ana") -> str:
-        """A person sends a file."""
-        raise LookupError("no file is sent here yet")
+        """A person sends a file in that thread."""
+        file = (name, "application/octet-stream", content)
+        post = await self.discord.attach("", file, user=PEOPLE[who], channel=_room_of(place))
+        return post.id
 
     def files(self, place: Place) -> list[tuple[str, bytes]]:
-        """The bot's files."""
-        raise LookupError("no file is looked for here yet")
+        """The bot's files that stand there."""
+        posts = self.discord.bot_posts(_room_of(place))
+        shown = [file for post in posts for file in objects_of(post.shown, "attachments")]
+        blobs = self.discord.world.blobs
+        return [(text_of(file, "filename"), blobs[text_of(file, "id")]) for file in shown]
 
     def lose_files(self) -> None:
-        """Nothing is kept here yet."""
-        raise LookupError("no file is lost here yet")
+        """The bytes are deleted."""
+        self.discord.world.blobs.clear()
 
     def drop_send_response(self) -> None:
         """The next message arrives, and its answer is lost."""
@@ -151,3 +171,7 @@ class DiscordPlatform:
     async def come_back(self) -> None:
         """The way to Discord is open again."""
         await self.discord.proxy.start(self._proxy_port)
+
+
+def _room_of(place: Place) -> str:
+    return place.thread.thread or place.thread.channel

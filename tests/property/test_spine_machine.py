@@ -310,6 +310,15 @@ class SpineMachine(RuleBasedStateMachine):
             self._replace(process)
         process.trap.point = ""
 
+    @rule(which=ANY, thread=THREAD, number=WORKER)
+    def doubt(self, which: int, thread: Thread, number: int) -> None:
+        """An effect gives no answer, and its thread is asked: rare enough to be a rule."""
+        self._claim_all(number, thread)
+        self.world.moods.append("lost")
+        self._work(which, [("parcel", "x")], "")
+        self.finish(which, is_long=False)
+        self.deliver(number, thread, "")
+
     @rule(which=ANY, label=st.sampled_from([HAPPENED, DID_NOT]), who=st.sampled_from(["U1", "U2"]))
     def press(self, which: int, label: str, who: str) -> None:
         """A person presses a button that a message shows; U2 may only talk."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from aiohttp import web
 
@@ -19,7 +17,6 @@ class RehearsalDiscord(DiscordCore):
     def __init__(self, *, proxy_port: int = 0) -> None:
         super().__init__()
         self._authority = TestAuthority()
-        self._runners: list[web.AppRunner] = []
         self._proxy = ConnectProxy(0)
         self._proxy_port = proxy_port
         self._control_port = 0
@@ -50,38 +47,16 @@ class RehearsalDiscord(DiscordCore):
         discord.router.add_get("/", self.gateway.serve)
         discord.router.add_get("/attachments/{room}/{file}/{name}", self.serve_file)
         discord.router.add_route("*", "/api/v10/{path:.*}", self.api.serve)
-        tls_port = await self._listen(discord, is_tls=True)
+        tls_port = await self.listen(discord, context=self._authority.context)
         control = web.Application(client_max_size=8 << 20)
         DiscordControl(self).add_routes(control)
-        self._control_port = await self._listen(control, is_tls=False)
+        self._control_port = await self.listen(control)
         self._proxy = ConnectProxy(tls_port)
         await self._proxy.start(self._proxy_port)
-
-    async def _listen(self, app: web.Application, *, is_tls: bool) -> int:
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-        self._runners.append(runner)
-        await runner.setup()
-        context = self._authority.context if is_tls else None
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-        return int(runner.addresses[0][1])
 
     async def stop(self) -> None:
         """Close every socket, stop listening, forget the CA."""
         self.gateway.kill_all()
         await self._proxy.stop()
-        for runner in self._runners:
-            await runner.cleanup()
-        self._runners.clear()
+        await super().stop()
         self._authority.forget()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()

@@ -17,6 +17,7 @@ from channels.fields import objects_of, text_of, to_object
 from channels.rehearsal.discord_methods import Call, Methods, Uploaded
 from channels.rehearsal.discord_refusal import DiscordRefusalError
 from channels.rehearsal.faults import FaultKind, Faults
+from channels.rehearsal.stand_in import cut_connection
 from geode.messages import JsonObject, JsonValue
 
 JSON_TYPE = "application/json"
@@ -131,7 +132,7 @@ class RestApi:
     def _early_fault(self, request: web.Request, name: str, call: Call) -> web.Response | None:
         text = text_of(call.body, "content")
         if self._faults.take(FaultKind.DROP_REQUEST, name, text):
-            _abort(request)
+            cut_connection(request)
             return web.Response(status=500)
         if fault := self._faults.take(FaultKind.RATE_LIMITED, name, text):
             self.refused["429"] += 1
@@ -148,7 +149,7 @@ class RestApi:
         if fault := self._faults.take(FaultKind.SLOW_RESPONSE, name, text):
             await asyncio.sleep(fault.delay_s)
         if self._faults.take(FaultKind.DROP_RESPONSE, name, text):
-            _abort(request)
+            cut_connection(request)
             return web.Response(status=500)
         return None
 
@@ -212,8 +213,3 @@ def _answer(body: JsonValue, status: int, extra: dict[str, str] | None = None) -
         return web.Response(status=status, headers=headers)
     headers["Content-Type"] = JSON_TYPE
     return web.Response(body=orjson.dumps(body), status=status, headers=headers)
-
-
-def _abort(request: web.Request) -> None:
-    if isinstance(request.transport, asyncio.Transport):
-        request.transport.abort()

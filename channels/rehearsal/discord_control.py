@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-import orjson
-from aiohttp import web
-
-from channels.fields import int_of, is_true, object_of, text_of, to_object
+from channels.fields import int_of, is_true, object_of, text_of
+from channels.rehearsal.control import ControlRoutes, Verb
 from channels.rehearsal.discord_core import DiscordCore
 from channels.rehearsal.discord_refusal import DiscordRefusalError
 from channels.rehearsal.discord_state import ANA, FORUM, GENERAL, Posted
 from channels.rehearsal.discord_wire import message_json
-from channels.rehearsal.faults import fault_from_json
 from geode.messages import JsonObject, JsonValue
 
-Verb = Callable[[JsonObject], Awaitable[JsonObject]]
 
+class DiscordControl(ControlRoutes):
+    """The verbs of this stand-in."""
 
-class DiscordControl:
-    """`POST /control/<verb>` with one JSON object in and one out."""
+    refusals = (DiscordRefusalError,)
 
     def __init__(self, discord: DiscordCore) -> None:
         self._discord = discord
-        self._verbs: dict[str, Verb] = {
+        verbs: dict[str, Verb] = {
             "say": self._say,
             "edit": self._edit,
             "delete": self._delete,
@@ -33,27 +28,9 @@ class DiscordControl:
             "room": self._room,
             "intent": self._intent,
             "transcript": self._transcript,
-            "counters": self._counters,
-            "fault": self._fault,
-            "clear_faults": self._clear_faults,
             "gateway": self._gateway,
         }
-
-    def add_routes(self, app: web.Application) -> None:
-        """Answer below /control."""
-        app.router.add_post("/control/{verb}", self._serve)
-
-    async def _serve(self, request: web.Request) -> web.Response:
-        verb = self._verbs.get(request.match_info["verb"])
-        if verb is None:
-            return web.json_response({"error": "unknown verb"}, status=404)
-        if request.host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
-            return web.json_response({"error": "loopback only"}, status=403)
-        try:
-            asked = to_object(orjson.loads(await request.read() or b"{}"))
-            return web.json_response(await verb(asked))
-        except (DiscordRefusalError, ValueError, KeyError) as error:
-            return web.json_response({"error": str(error)}, status=400)
+        super().__init__(discord, verbs)
 
     async def _say(self, asked: JsonObject) -> JsonObject:
         post = await self._discord.say(
@@ -123,17 +100,6 @@ class DiscordControl:
             "arguments": post.arguments,
             "is_deleted": post.is_deleted,
         }
-
-    async def _counters(self, asked: JsonObject) -> JsonObject:
-        return self._discord.counters()
-
-    async def _fault(self, asked: JsonObject) -> JsonObject:
-        self._discord.faults.set(fault_from_json(asked))
-        return {}
-
-    async def _clear_faults(self, asked: JsonObject) -> JsonObject:
-        self._discord.faults.clear()
-        return {}
 
     async def _gateway(self, asked: JsonObject) -> JsonObject:
         gateway = self._discord.gateway

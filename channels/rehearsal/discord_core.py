@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 from aiohttp import web
 
 from channels.rehearsal.discord_api import RestApi
@@ -28,19 +25,18 @@ from channels.rehearsal.discord_state import (
     stamp_of,
 )
 from channels.rehearsal.discord_wire import message_json, room_json
-from channels.rehearsal.faults import FaultKind, Faults, fault_from_json
+from channels.rehearsal.faults import FaultKind
+from channels.rehearsal.stand_in import StandIn
 from geode.messages import JsonObject, JsonValue
 
-POLL_S = 0.01
 
-
-class DiscordCore:
+class DiscordCore(StandIn):
     """Everything the stand-in is, except that it does not listen yet."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.bot_token = BOT_TOKEN
         self.guild, self.bot = GUILD, BOT
-        self.faults = Faults()
         self.world = DiscordWorld()
         self.gateway = Gateway(self.world, self.faults, BOT_TOKEN)
         self.methods = Methods(self.world, self.gateway)
@@ -162,10 +158,6 @@ class DiscordCore:
             raise DiscordRefusalError(10008)
         return post
 
-    def fault(self, kind: str, **fields: JsonValue) -> None:
-        """Put a fault in force; the fields are those of `Fault`, `error` a code in digits."""
-        self.faults.set(fault_from_json({"kind": kind, **fields}))
-
     def bot_posts(self, room: str) -> list[Posted]:
         """What the bot said in a place and did not take back, oldest first."""
         return [post for post in self.world.living(room) if post.author == BOT]
@@ -185,13 +177,3 @@ class DiscordCore:
             "faults_taken": dict(self.faults.taken),
             "connections_now": len(self.gateway.connections),
         }
-
-    async def wait_for(self, is_so: Callable[[], object], timeout_s: float = 10.0) -> None:
-        """Wait until something is observable; raises `TimeoutError` with the counters."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not is_so():  # noqa: ASYNC110 - any observable state, not one event
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError as error:
-            seen = f"not within {timeout_s:g} s; counters: {self.counters()}"
-            raise TimeoutError(seen) from error

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from types import TracebackType
-from typing import Self
 
 from aiohttp import web
 
@@ -30,7 +28,6 @@ class RehearsalModel(ModelCore):
         self.url = ""
         """What an Anthropic client is configured with."""
         self._port = port
-        self._runner: web.AppRunner | None = None
 
     @property
     def control_url(self) -> str:
@@ -49,26 +46,5 @@ class RehearsalModel(ModelCore):
             endpoint.find_broken({}, self.memory)  # loads the types before anybody waits for them
             app.router.add_post(endpoint.path, partial(self.serve, endpoint))
         ModelControl(self).add_routes(app)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
-        host, port = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
-
-    async def stop(self) -> None:
-        """Stop listening; safe to call twice."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()
+        self._port = await self.listen(app, self._port)
+        self.url = f"http://127.0.0.1:{self._port}"

@@ -9,7 +9,7 @@ from typing import Any, cast
 import orjson
 from aiohttp import web
 
-from channels.rehearsal.faults import FaultKind, Faults, fault_from_json
+from channels.rehearsal.faults import FaultKind
 from channels.rehearsal.model_answers import Answer, Failure, Recorded, Scripted
 from channels.rehearsal.model_endpoints import COUNT_TOKENS, Endpoint, Memory
 from channels.rehearsal.model_faults import take_failure, twist_answer, twist_stream
@@ -21,10 +21,11 @@ from channels.rehearsal.model_http import (
     write_stream,
 )
 from channels.rehearsal.model_script import answer_by_rule
-from geode.messages import JsonObject, JsonValue
+from channels.rehearsal.stand_in import StandIn
+from geode.messages import JsonObject
 
 
-class ModelCore:
+class ModelCore(StandIn):
     """Answers from its script, then with `fallback`; refuses what the real APIs refuse."""
 
     def __init__(
@@ -33,11 +34,11 @@ class ModelCore:
         fallback: Scripted | None = None,
         has_rules: bool = False,
     ) -> None:
+        super().__init__()
         self.script: list[Scripted] = list(script)
         self.fallback: Scripted = fallback or Answer()
         self.has_rules = has_rules
         """Without a script, follow the rules of `model_script` instead of the fallback."""
-        self.faults = Faults()
         self.calls: Counter[str] = Counter()
         self.requests: list[Recorded] = []
         self.received = asyncio.Event()
@@ -45,10 +46,6 @@ class ModelCore:
         self.refusals: list[str] = []
         """The rule that each refused request broke."""
         self.memory = Memory()
-
-    def fault(self, kind: str, **fields: JsonValue) -> None:
-        """Put a fault in force; the fields are those of `Fault`, `method` an endpoint's name."""
-        self.faults.set(fault_from_json({"kind": kind, **fields}))
 
     def counters(self) -> JsonObject:
         """Everything counted: calls by endpoint, refused requests, faults used."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import orjson
@@ -11,6 +10,7 @@ from aiohttp import web
 from channels.rehearsal.model_answers import Answer, Failure
 from channels.rehearsal.model_endpoints import Endpoint
 from channels.rehearsal.model_faults import ANTHROPIC
+from channels.rehearsal.stand_in import cut_connection
 
 API_KEY = "sk-ant-test-key"
 VERSIONS = frozenset({"2023-06-01", "2026-10-21"})
@@ -81,6 +81,5 @@ async def write_stream(
 
 def abort(request: web.Request) -> web.Response:
     """Cut the connection; what is returned reaches nobody."""
-    if isinstance(request.transport, asyncio.Transport):
-        request.transport.abort()
+    cut_connection(request)
     return web.Response(status=500)

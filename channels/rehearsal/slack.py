@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
 import orjson
 from aiohttp import web
 
@@ -20,7 +17,6 @@ class RehearsalSlack(SlackCore):
         self, *, port: int = 0, ack_deadline_s: float = 3.0, team_id: str = "T0REHEARSAL"
     ) -> None:
         super().__init__(port=port, ack_deadline_s=ack_deadline_s, team_id=team_id)
-        self._runner: web.AppRunner | None = None
 
     @property
     def base_url(self) -> str:
@@ -41,10 +37,7 @@ class RehearsalSlack(SlackCore):
         app.router.add_post("/upload/{file}", self.api.guarded("upload", self.files.take_bytes))
         app.router.add_get("/files-pri/{file}/{name}", self.api.guarded("download", self._download))
         Control(self).add_routes(app)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
-        self._port = int(self._runner.addresses[0][1])
+        self._port = await self.listen(app, self._port)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         code = self.interactions.respond(
@@ -60,18 +53,4 @@ class RehearsalSlack(SlackCore):
     async def stop(self) -> None:
         """Close every socket and stop listening."""
         await self.hub.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()
+        await super().stop()

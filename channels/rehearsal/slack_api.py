@@ -15,6 +15,7 @@ from channels.rehearsal.faults import FaultKind, Faults
 from channels.rehearsal.slack_refusal import SlackRefusalError
 from channels.rehearsal.slack_rules import missing_fields
 from channels.rehearsal.slack_state import APP_TOKEN, BOT_TOKEN
+from channels.rehearsal.stand_in import cut_connection
 from geode.messages import JsonObject, JsonValue
 
 NESTED = ("blocks", "metadata", "attachments", "view")
@@ -75,7 +76,7 @@ class WebApi:
             if fault := self._faults.take(FaultKind.SLOW_RESPONSE, name):
                 await asyncio.sleep(fault.delay_s)
             if self._faults.take(FaultKind.DROP_RESPONSE, name):
-                _abort(request)
+                cut_connection(request)
             return answer
 
         return run
@@ -106,7 +107,7 @@ class WebApi:
     ) -> web.StreamResponse | None:
         text = text_of(call, "text")
         if self._faults.take(FaultKind.DROP_REQUEST, method, text):
-            _abort(request)
+            cut_connection(request)
             return web.Response(status=500)
         if fault := self._faults.take(FaultKind.RATE_LIMITED, method, text):
             self.refused["ratelimited"] += 1
@@ -129,7 +130,7 @@ class WebApi:
         if fault := self._faults.take(FaultKind.SLOW_RESPONSE, method, text):
             await asyncio.sleep(fault.delay_s)
         if self._faults.take(FaultKind.DROP_RESPONSE, method, text):
-            _abort(request)
+            cut_connection(request)
             return web.Response(status=500)
         headers = {"x-oauth-scopes": "chat:write,app_mentions:read,reactions:write"}
         return web.json_response(answer, headers=headers)
@@ -159,8 +160,3 @@ def _read_token(request: web.Request, call: JsonObject) -> str:
     header = request.headers.get("Authorization", "")
     in_body = call.pop("token", "")
     return header.removeprefix("Bearer ") or (in_body if isinstance(in_body, str) else "")
-
-
-def _abort(request: web.Request) -> None:
-    if isinstance(request.transport, asyncio.Transport):
-        request.transport.abort()

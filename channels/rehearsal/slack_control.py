@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import cast
 
-import orjson
-from aiohttp import web
-
-from channels.fields import int_of, is_true, object_of, text_of, to_object
-from channels.rehearsal.faults import fault_from_json
+from channels.fields import int_of, is_true, object_of, text_of
+from channels.rehearsal.control import ControlRoutes, Verb
 from channels.rehearsal.slack_announce import MentionOrder
 from channels.rehearsal.slack_core import SlackCore
 from channels.rehearsal.slack_people import people_verbs
@@ -17,15 +13,15 @@ from channels.rehearsal.slack_refusal import SlackRefusalError
 from channels.rehearsal.slack_state import Posted, Room, Workspace
 from geode.messages import JsonObject, JsonValue
 
-Verb = Callable[[JsonObject], Awaitable[JsonObject]]
 
+class Control(ControlRoutes):
+    """The verbs of this stand-in."""
 
-class Control:
-    """`POST /control/<verb>` with one JSON object in and one out."""
+    refusals = (SlackRefusalError,)
 
     def __init__(self, slack: SlackCore) -> None:
         self._slack = slack
-        self._verbs: dict[str, Verb] = {
+        verbs: dict[str, Verb] = {
             "say": self._say,
             "edit": self._edit,
             "delete": self._delete,
@@ -34,28 +30,10 @@ class Control:
             "envelope": self._envelope,
             "room": self._room,
             "transcript": self._transcript,
-            "counters": self._counters,
-            "fault": self._fault,
-            "clear_faults": self._clear_faults,
             "socket": self._socket,
             "revoke": self._revoke,
-        } | people_verbs(slack)
-
-    def add_routes(self, app: web.Application) -> None:
-        """Answer below /control."""
-        app.router.add_post("/control/{verb}", self._serve)
-
-    async def _serve(self, request: web.Request) -> web.Response:
-        verb = self._verbs.get(request.match_info["verb"])
-        if verb is None:
-            return web.json_response({"error": "unknown verb"}, status=404)
-        if request.host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
-            return web.json_response({"error": "loopback only"}, status=403)
-        try:
-            asked = to_object(orjson.loads(await request.read() or b"{}"))
-            return web.json_response(await verb(asked))
-        except (SlackRefusalError, ValueError, KeyError) as error:
-            return web.json_response({"error": str(error)}, status=400)
+        }
+        super().__init__(slack, verbs | people_verbs(slack))
 
     async def _say(self, asked: JsonObject) -> JsonObject:
         post = await self._slack.say(
@@ -109,17 +87,6 @@ class Control:
             if not thread_ts or thread_ts in (post.ts, post.thread_ts)
         ]
         return {"messages": messages, "ephemerals": list[JsonValue](workspace.ephemerals)}
-
-    async def _counters(self, asked: JsonObject) -> JsonObject:
-        return self._slack.counters()
-
-    async def _fault(self, asked: JsonObject) -> JsonObject:
-        self._slack.faults.set(fault_from_json(asked))
-        return {}
-
-    async def _clear_faults(self, asked: JsonObject) -> JsonObject:
-        self._slack.faults.clear()
-        return {}
 
     async def _socket(self, asked: JsonObject) -> JsonObject:
         hub = self._slack.hub

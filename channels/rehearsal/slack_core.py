@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
-from channels.rehearsal.faults import Faults, fault_from_json
 from channels.rehearsal.slack_announce import Announcer, MentionOrder
 from channels.rehearsal.slack_api import Method, WebApi
 from channels.rehearsal.slack_files import Files
@@ -16,18 +12,17 @@ from channels.rehearsal.slack_refusal import SlackRefusalError
 from channels.rehearsal.slack_socket import Envelope, SocketHub
 from channels.rehearsal.slack_state import APP_TOKEN, BOT_TOKEN, Posted, Workspace
 from channels.rehearsal.slack_table import list_methods
-from geode.messages import JsonObject, JsonValue
+from channels.rehearsal.stand_in import StandIn
+from geode.messages import JsonObject
 
-POLL_S = 0.01
 
-
-class SlackCore:
+class SlackCore(StandIn):
     """Everything the stand-in is, except that it does not listen yet."""
 
     def __init__(self, *, port: int, ack_deadline_s: float, team_id: str) -> None:
+        super().__init__()
         self._port = port
         self.bot_token, self.app_token = BOT_TOKEN, APP_TOKEN
-        self.faults = Faults()
         self.workspace = Workspace(team_id=team_id)
         self.hub = SocketHub(
             self.faults, ack_deadline_s=ack_deadline_s, app_id=self.workspace.app_id
@@ -131,10 +126,6 @@ class SlackCore:
             raise SlackRefusalError("message_not_found")
         return post
 
-    def fault(self, kind: str, **fields: JsonValue) -> None:
-        """Put a fault in force; the fields are those of `Fault`."""
-        self.faults.set(fault_from_json({"kind": kind, **fields}))
-
     def bot_posts(self, channel: str = "C0GENERAL", thread_ts: str | None = None) -> list[Posted]:
         """What the bot said in a channel or thread and did not take back, oldest first."""
         return [
@@ -156,13 +147,3 @@ class SlackCore:
             "unacked": sum(not envelope.is_acked for envelope in self.hub.envelopes),
             "text_over_advice": self.writes.advised_against,
         }
-
-    async def wait_for(self, is_so: Callable[[], object], timeout_s: float = 10.0) -> None:
-        """Wait until something is observable; raises `TimeoutError` with the counters."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not is_so():  # noqa: ASYNC110 - any observable state, not one event
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError as error:
-            seen = f"not within {timeout_s:g} s; counters: {self.counters()}"
-            raise TimeoutError(seen) from error

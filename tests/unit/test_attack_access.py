@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.slack.parse import SLACKBOT, BotIdentity, Dropped, parse_payload
+from channels.slack.origin import BotIdentity, Dropped
+from channels.slack.parse import SLACKBOT, parse_payload
 from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, admit
 from geode.messages import ButtonPress, ChatCommand, Inbound, JsonObject, Person, Thread
 from geode.settings import Binding

@@ -8,7 +8,8 @@ import unicodedata
 import pytest
 
 from channels.rehearsal.slack_rules import block_texts, check_message
-from channels.slack.render import render_parts, render_plain
+from channels.slack.cards import render_body
+from channels.slack.render import render_plain
 from geode.messages import OutboundBody
 
 OVERRIDE, ISOLATE = "\u202e", "\u2067"
@@ -52,7 +53,7 @@ AROUND = [
 def texts(markdown: str) -> list[str]:
     """Every text of every part: sections, the fallback, and the plain form."""
     found: list[str] = []
-    for part in render_parts(OutboundBody(markdown)):
+    for part in render_body(OutboundBody(markdown)):
         assert check_message(part.payload, is_update=True) == ""
         found += [str(part.payload["text"]), *block_texts(part.payload["blocks"])]
         found.append(render_plain(part.plain))

@@ -25,7 +25,7 @@ async def main(database: Path, point: str, told: dict[str, str]) -> None:
         receipts = EffectReceiptStore(store, clock)
         await receipts.settle_by_operator(told["settle"], happened=True, who="ada")
     else:
-        door = Inbox(store, clock, settings.bindings, settings.limits, NoWakes())
+        door = Inbox(store, clock, settings, NoWakes())
         await door.accept(
             ButtonPress(
                 Thread("loop", "T1", "C1", told["thread"]),

@@ -32,7 +32,7 @@ from geode.ports import Accepted, Channel, Failpoints, NoFailpoints, SystemClock
 from geode.records.settling import ask_people
 from geode.reply.delivery import Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
-from geode.settings import Binding, LimitSettings
+from geode.settings import Settings
 from geode.store import outbox as rows
 from geode.store import sessions
 from geode.store.database import Store
@@ -137,15 +137,15 @@ class Desk:
         self.clock = SystemClock()
         self.channel = platform.make_channel()
         channels: dict[str, Channel] = {self.channel.name: self.channel}
-        bindings = [Binding.model_validate(each) for each in platform.bindings]
+        settings = Settings.model_validate({"bindings": platform.bindings})
         self.delivery = Delivery(
             DeliveryParts(
                 *(store, channels, self.clock, failpoints, Redactor(), "desk"),
                 second_look_s=SECOND_LOOK_S,
             )
         )
-        self.catch_up = CatchUp(store, self.clock, channels, bindings)
-        self.door = ListeningDoor(Inbox(store, self.clock, bindings, LimitSettings(), self))
+        self.catch_up = CatchUp(store, self.clock, channels, settings.bindings)
+        self.door = ListeningDoor(Inbox(store, self.clock, settings, self))
         self.door.gate.set()
         self.running: asyncio.Task[None] | None = None
 
@@ -158,6 +158,12 @@ class Desk:
 
     def mark_working(self, place: Place, message_id: str, since: float) -> None:
         """Nobody works here."""
+
+    def clear_working(self, place: Place, message_id: str) -> None:
+        """Nobody works here."""
+
+    def stop_turn(self, session_id: Any, turn_id: Any) -> None:
+        """No turn runs here."""
 
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events."""

@@ -22,6 +22,7 @@ from fakes.card_room import (
 )
 from fakes.spine_room import BINDING, THREAD, SpineRoom, place_thread
 
+from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
 from geode.messages import ButtonPress, Person
 from geode.ports import Accepted, NoFailpoints
@@ -131,10 +132,9 @@ async def test_press_after_a_restart_decides_once(room: SpineRoom) -> None:
     post = await post_card(room)
     press = room.platform.press(post, HAPPENED)
     await room.door.accept(press)
-    limits = room.settings.limits
 
     store = Store.open(room.store.path, room.clock, NoFailpoints())
-    door = Inbox(store, room.clock, room.settings.bindings, limits, room.wakes)
+    door = Inbox(store, room.clock, room.settings, room.wakes)
     replayed = await door.accept(press)
     pressed = await door.accept(room.platform.press(post, DID_NOT))
     await store.close()
@@ -211,7 +211,7 @@ async def test_operator_who_is_not_among_the_people_decides(room: SpineRoom) -> 
     settings = Settings.model_validate(
         {"bindings": [binding], "profiles": {"spine": {"tools": ["list_files"]}}}
     )
-    door = Inbox(room.store, room.clock, settings.bindings, settings.limits, room.wakes)
+    door = Inbox(room.store, room.clock, settings, room.wakes)
 
     former = await door.accept(room.platform.press(post, HAPPENED, "U1"))
     present = await door.accept(room.platform.press(post, HAPPENED, "U7"))
@@ -277,10 +277,9 @@ async def test_button_that_asks_for_words_decides_with_words_only(room: SpineRoo
     door = Inbox(
         room.store,
         room.clock,
-        room.settings.bindings,
-        room.settings.limits,
+        room.settings,
         room.wakes,
-        lambda text: text.replace("hunter2", "[redacted]"),
+        Desk(take_out=lambda text: text.replace("hunter2", "[redacted]")),
     )
 
     empty = await door.accept(replace(press, text=" "))

@@ -95,7 +95,11 @@ class SideStory:
         await self._everywhere(lambda side: side.say("ana", text, "Wrote the new file"))
         await self._await_answers()
 
-        self._screen.title("2. The daemon is killed in the middle of all turns, and started again")
+        self._screen.title("2. A command, answered by the runtime without the model")
+        await self._everywhere(lambda s: s.say("ana", s.platform.command, STATE_HOLDS))
+        await self._await_answers()
+
+        self._screen.title("3. The daemon is killed in the middle of all turns, and started again")
         question = "@ slow 3, then what is 6 * 9?"
         await self._everywhere(lambda side: side.say("ana", question, "6 * 9 = 54"))
         await self._await_turns(len(self._sides))

@@ -14,7 +14,7 @@ from fakes.geode_command import GEODE, command_environ
 
 pytestmark = pytest.mark.timeout(120)
 STORY_S = 60.0
-SIDE_MESSAGES = "2"
+SIDE_MESSAGES = "3"
 """Messages of a person on each platform of the side by side story, each with one answer."""
 LEFT_S = 20.0
 """A daemon without any platform ends within ten seconds; twice that on a busy machine."""
@@ -116,6 +116,7 @@ async def test_demo_on_all_channels_counts_every_platform_right(tmp_path: Path) 
         row = re.search(rf"^  {platform} +(\d+) +(\d+) +(\d+) +(\d+)$", demo.text, re.MULTILINE)
         assert row is not None, demo.text
         assert row.groups() == (SIDE_MESSAGES, SIDE_MESSAGES, "0", "0"), demo.text
+        assert re.search(rf"^{platform} +Geode +Idle · model", demo.text, re.MULTILINE), demo.text
         assert re.search(rf"^{platform} +Geode .*6 \* 9 = 54", demo.text, re.MULTILINE), demo.text
     assert demo.text.count("-- kill -9 ") == 1
     assert max(map(len, demo.text.splitlines())) <= 80

@@ -22,7 +22,7 @@ from channels.discord.connection import (
 from channels.discord.desk import InteractionDesk
 from channels.discord.directs import Directs
 from channels.discord.door import FrontDoor
-from channels.discord.failures import UNKNOWN_CHANNEL, PlatformRefusedError
+from channels.discord.failures import GONE_CODES, UNKNOWN_CHANNEL, PlatformRefusedError
 from channels.discord.files import DiscordFiles
 from channels.discord.gateway import GatewayClient, TakeEvent
 from channels.discord.history import DiscordHistory
@@ -292,8 +292,8 @@ class DiscordChannel(Channel):
         first = thread.channel if message_id == thread.thread else here
         try:
             await self._rest.mark(first, message_id, is_on=is_on)
-        except PlatformRefusedError:
-            if first == here:
+        except PlatformRefusedError as error:
+            if first == here or error.code not in GONE_CODES:
                 raise
             # The first message of a forum post stands in the post, not in the forum.
             await self._rest.mark(here, message_id, is_on=is_on)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -60,7 +61,9 @@ class DiscordRest:
         more: dict[str, Any] = {"params": query} if query else {}
         quiet = silence(body) if isinstance(body, dict) else body
         if files:
-            more["form"] = _form_of(to_object(quiet), files)
+            # The library begins a repeated call with the files' first bytes again.
+            more["files"] = opened = [discord.File(io.BytesIO(f.content), f.name) for f in files]
+            more["form"] = _form_of(to_object(quiet), files, opened)
         elif quiet is not None:
             more["json"] = quiet
         call = self._client.http.request(Route(method, path, **ids), **more)
@@ -137,7 +140,9 @@ class DiscordRest:
         await self.call(path, needs=needs, channel_id=channel, message_id=message, emoji=MARK)
 
 
-def _form_of(body: JsonObject, files: Sequence[Attached]) -> list[dict[str, Any]]:
+def _form_of(
+    body: JsonObject, files: Sequence[Attached], opened: Sequence[discord.File]
+) -> list[dict[str, Any]]:
     shown = [{"id": number, "filename": file.name} for number, file in enumerate(files)]
     head = orjson.dumps(body | {"attachments": shown}).decode()
     form: list[dict[str, Any]] = [{"name": "payload_json", "value": head}]
@@ -145,7 +150,7 @@ def _form_of(body: JsonObject, files: Sequence[Attached]) -> list[dict[str, Any]
         form.append(
             {
                 "name": f"files[{number}]",
-                "value": file.content,
+                "value": opened[number].fp,
                 "filename": file.name,
                 "content_type": file.media_type or "application/octet-stream",
             }

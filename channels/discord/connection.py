@@ -52,6 +52,8 @@ class ConnectionTimes:
     login_s: float = 30.0
     down_s: float = 60.0
     """A socket that the library could not replace for so long is given up with its login."""
+    resumes_max: int = 3
+    """So many sockets lost in a row, none of which stood, give up the login too."""
     check_s: float = 1.0
     backoff_s_min: float = 1.0
     backoff_s_max: float = 30.0
@@ -77,6 +79,7 @@ class Connection:
         self._use = use
         self._failures = 0
         self._lost_at: float | None = None
+        self._losses = 0
 
     async def run(self, token: str) -> None:
         """Log in and receive for ever; raises `NeedsOperatorError` and leaves nothing open."""
@@ -95,12 +98,13 @@ class Connection:
         """The socket is gone; the library has begun to replace it."""
         if self._lost_at is None:
             self._lost_at = self._clock.monotonic()
+        self._losses += 1
         self._report("down", "The connection to Discord was lost; it is being restored.")
 
     def note_standing(self) -> None:
         """A session stands, new or resumed."""
         self._lost_at = None
-        self._failures = 0
+        self._losses = self._failures = 0
 
     async def _live(self, client: GatewayClient, token: str) -> None:
         try:
@@ -110,6 +114,7 @@ class Connection:
             raise NeedsOperatorError("Discord refused the token (401)") from error
         self._use(client)
         self._lost_at = self._clock.monotonic()
+        self._losses = 0
         if not client.has_content_intent():
             self._report("degraded", INTENT_OFF)
         try:
@@ -127,9 +132,8 @@ class Connection:
         try:
             while not receiving.done():
                 await asyncio.wait({receiving}, timeout=self._times.check_s)
-                lost_at = self._lost_at
-                if lost_at is not None and self._clock.monotonic() - lost_at > self._times.down_s:
-                    log.warning("discord_login_given_up seconds=%s", self._times.down_s)
+                if self._is_hopeless():
+                    log.warning("discord_login_given_up losses=%d", self._losses)
                     break
             if receiving.done():
                 await receiving
@@ -141,6 +145,13 @@ class Connection:
         finally:
             receiving.cancel()
             await asyncio.wait({receiving})
+
+    def _is_hopeless(self) -> bool:
+        """The library resumes for ever, at once and without a pause when a socket opens."""
+        if self._lost_at is None:
+            return False
+        is_long = self._clock.monotonic() - self._lost_at > self._times.down_s
+        return is_long or self._losses > self._times.resumes_max
 
     def _tell_outage(self, error: BaseException) -> None:
         log.warning("discord_connect_failed reason=%s", error)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from channels.fields import int_of, is_true, object_of, text_of
+import base64
+
+from channels.fields import int_of, is_true, list_of, object_of, text_of
 from channels.rehearsal.control import ControlRoutes, Verb
 from channels.rehearsal.discord_core import DiscordCore
+from channels.rehearsal.discord_interactions import button_of
 from channels.rehearsal.discord_refusal import DiscordRefusalError
 from channels.rehearsal.discord_state import ANA, FORUM, GENERAL, Posted
 from channels.rehearsal.discord_wire import message_json
@@ -26,6 +29,13 @@ class DiscordControl(ControlRoutes):
             "forum_post": self._forum_post,
             "event": self._event,
             "room": self._room,
+            "press": self._press,
+            "submit": self._submit,
+            "command": self._command,
+            "whispers": self._whispers,
+            "attach": self._attach,
+            "commands": self._commands,
+            "interactions": self._interactions,
             "intent": self._intent,
             "transcript": self._transcript,
             "gateway": self._gateway,
@@ -74,8 +84,70 @@ class DiscordControl(ControlRoutes):
         return {}
 
     async def _room(self, asked: JsonObject) -> JsonObject:
-        """Change a place: `refusal` is the code that every call on it gets from now on."""
-        self._discord.world.rooms[text_of(asked, "channel")].refusal = int_of(asked, "refusal")
+        """Change a place: `refusal` is the code of every call on it, `denied` names calls."""
+        room = self._discord.world.rooms[text_of(asked, "channel")]
+        if "refusal" in asked:
+            room.refusal = int_of(asked, "refusal")
+        if "denied" in asked:
+            room.denied = {one for one in list_of(asked, "denied") if isinstance(one, str)}
+        room.is_archived = is_true(asked, "is_archived")
+        room.is_locked = is_true(asked, "is_locked")
+        return {}
+
+    async def _press(self, asked: JsonObject) -> JsonObject:
+        """Press the button with that label, or that id, under a message."""
+        post = self._named(asked)
+        wanted = text_of(asked, "custom_id") or button_of(post, text_of(asked, "label"))
+        pressed = await self._discord.press(post, wanted, user=text_of(asked, "user") or ANA)
+        return {"token": pressed.token}
+
+    async def _submit(self, asked: JsonObject) -> JsonObject:
+        opened = self._discord.book.asked[text_of(asked, "token")]
+        return {"token": (await self._discord.submit(opened, text_of(asked, "text"))).token}
+
+    async def _command(self, asked: JsonObject) -> JsonObject:
+        used = await self._discord.command(
+            text_of(asked, "name"),
+            text_of(asked, "argument"),
+            user=text_of(asked, "user") or ANA,
+            channel=text_of(asked, "channel") if "channel" in asked else GENERAL,
+        )
+        return {"token": used.token}
+
+    async def _whispers(self, asked: JsonObject) -> JsonObject:
+        """What came of one interaction, or of all: the first answer, the form, the words."""
+        token, user = text_of(asked, "token"), text_of(asked, "user")
+        found: list[JsonValue] = [
+            {
+                "token": one.token,
+                "user": one.user,
+                "channel": one.room,
+                "answered": one.answered,
+                "form": one.form,
+                "texts": list[JsonValue](one.texts),
+            }
+            for one in self._discord.book.asked.values()
+            if token in ("", one.token) and user in ("", one.user)
+        ]
+        return {"interactions": found}
+
+    async def _attach(self, asked: JsonObject) -> JsonObject:
+        content = base64.b64decode(text_of(asked, "content"))
+        file = (text_of(asked, "name"), text_of(asked, "media_type"), content)
+        post = await self._discord.attach(
+            text_of(asked, "text"),
+            file,
+            user=text_of(asked, "user") or ANA,
+            channel=text_of(asked, "channel") if "channel" in asked else GENERAL,
+        )
+        return {"channel": post.room, "id": post.id}
+
+    async def _commands(self, asked: JsonObject) -> JsonObject:
+        return {"commands": list[JsonValue](self._discord.world.commands)}
+
+    async def _interactions(self, asked: JsonObject) -> JsonObject:
+        """`are_deaf`: the first answer of each new interaction comes too late."""
+        self._discord.book.are_deaf = is_true(asked, "are_deaf")
         return {}
 
     async def _intent(self, asked: JsonObject) -> JsonObject:
@@ -118,6 +190,8 @@ class DiscordControl(ControlRoutes):
                 return {"count": gateway.freeze_all()}
             case "refuse_identify":
                 gateway.identify_close = int_of(asked, "code")
+            case "refuse_resume":
+                gateway.resume_close = int_of(asked, "code")
             case unknown:
                 raise ValueError(f"unknown gateway action {unknown!r}")
         return {}

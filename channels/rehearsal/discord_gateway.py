@@ -75,6 +75,8 @@ class Gateway:
         self.heartbeat_ms = 41_250
         self.identify_close = 0
         """When set, the code with which an IDENTIFY is answered (4004, 4014)."""
+        self.resume_close = 0
+        """When set, the code with which a RESUME is answered."""
         self.is_abrupt = False
         """Whether a socket that is closed with a code is gone at once."""
         self.sessions: dict[str, Session] = {}
@@ -169,6 +171,9 @@ class Gateway:
         seq = int_of(asked, "seq")
         if text_of(asked, "token") != self._token:
             await connection.ws.close(code=4004)
+        elif self.resume_close:
+            self.counters["resumes_closed"] += 1
+            await connection.hang_up(self.resume_close)
         elif session is None or seq > session.seq:
             self.counters["resumes_refused"] += 1
             await connection.send(9, False)

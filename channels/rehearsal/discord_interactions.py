@@ -189,8 +189,19 @@ def _check_kind(asked: Asked, kind: int) -> None:
         raise DiscordRefusalError(50035, detail="type: Value is not one of the allowed ones.")
 
 
-def _ids_of(post: Posted) -> list[str]:
+def buttons_of(post: Posted) -> list[JsonObject]:
+    """The buttons under a message, in order."""
     rows = objects_of(post.shown, "components")
-    return [
-        text_of(button, "custom_id") for row in rows for button in objects_of(row, "components")
-    ]
+    return [button for row in rows for button in objects_of(row, "components")]
+
+
+def button_of(post: Posted, label: str) -> str:
+    """The id of the button with that label; raises `DiscordRefusalError` when there is none."""
+    for button in buttons_of(post):
+        if text_of(button, "label") == label:
+            return text_of(button, "custom_id")
+    raise DiscordRefusalError(10008)
+
+
+def _ids_of(post: Posted) -> list[str]:
+    return [text_of(button, "custom_id") for button in buttons_of(post)]

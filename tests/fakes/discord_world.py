@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from fakes.discord_intake import DiscordIntake
@@ -16,7 +16,7 @@ from channels.discord.connection import ConnectionTimes
 from channels.discord.settings import DiscordSettings
 from channels.rehearsal.discord import RehearsalDiscord
 from channels.rehearsal.discord_state import BOT, GENERAL, GUILD
-from geode.messages import OutboundBody, Part, Place, Thread
+from geode.messages import JsonObject, OutboundBody, Part, Place, Thread
 from geode.ports import ChannelContext, Clock, NoFailpoints, SystemClock
 
 QUICK = ConnectionTimes(
@@ -59,11 +59,23 @@ def place(thread: str, channel: str = GENERAL) -> Place:
     return Place(Thread("discord", GUILD, channel, thread))
 
 
-@contextmanager
-def trusting(discord: RehearsalDiscord) -> Iterator[None]:
+def trusting(discord: RehearsalDiscord) -> AbstractContextManager[None]:
     """Let what connects meanwhile trust the stand-in's authority, as an operator would."""
+    return trusting_file(str(discord.ca_path))
+
+
+async def until(is_so: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Wait until something is observable; raises `TimeoutError`."""
+    async with asyncio.timeout(timeout_s):
+        while not is_so():  # noqa: ASYNC110 - any observable state, not one event
+            await asyncio.sleep(0.01)
+
+
+@contextmanager
+def trusting_file(ca: str) -> Iterator[None]:
+    """Let what connects meanwhile trust the authority of a file."""
     before = os.environ.get("SSL_CERT_FILE")
-    os.environ["SSL_CERT_FILE"] = str(discord.ca_path)
+    os.environ["SSL_CERT_FILE"] = ca
     try:
         yield
     finally:
@@ -82,14 +94,24 @@ def make_channel(
     clock: Clock | None = None,
 ) -> DiscordChannel:
     """A channel configured for that Discord and not connected yet."""
-    context = ChannelContext(
-        clock=clock or SystemClock(),
+    settings = DiscordSettings(proxy=discord.proxy_url)
+    context = _context(token or discord.bot_token, clock or SystemClock())
+    return open_channel(settings, context, DiscordTimes(call_s, nonce_s, connection))
+
+
+def make_remote_channel(facts: JsonObject) -> DiscordChannel:
+    """A channel configured by what a stand-in in another process said when it was ready."""
+    settings = DiscordSettings(proxy=str(facts["proxy"]))
+    return open_channel(settings, _context(str(facts["token"]), SystemClock()))
+
+
+def _context(token: str, clock: Clock) -> ChannelContext:
+    return ChannelContext(
+        clock=clock,
         redactor=NoRedactor(),
         failpoints=NoFailpoints(),
-        secrets={"token": token or discord.bot_token},
+        secrets={"token": token},
     )
-    settings = DiscordSettings(proxy=discord.proxy_url)
-    return open_channel(settings, context, DiscordTimes(call_s, nonce_s, connection))
 
 
 @asynccontextmanager

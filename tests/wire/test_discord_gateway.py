@@ -152,6 +152,17 @@ async def test_socket_that_cannot_be_replaced_is_given_up_with_its_login() -> No
         assert discord.gateway.counters["identifies"] == 2
 
 
+async def test_three_resumes_that_fail_are_followed_by_a_new_session() -> None:
+    async with discord_world() as world:
+        world.discord.gateway.resume_close = 4000
+        world.discord.gateway.kill_all()
+        await world.wait_for(lambda: gateway(world, "identifies") == 2, timeout_s=14)
+        await world.wait_state("up")
+
+        assert gateway(world, "resumes_closed") >= 3
+        assert world.intake.catch_ups == ["discord", "discord"]
+
+
 async def test_refused_upgrade_is_tried_again() -> None:
     async with RehearsalDiscord() as discord:
         discord.fault("refuse_upgrade")

@@ -37,7 +37,9 @@ from geode.settings_load import Loaded
 from geode.settings_secrets import SecretMissingError
 from geode.steps import Tool
 from geode.store import inbox, sessions, views
+from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
+from geode.store.file_json import list_open_hashes
 from geode.turn import TurnParts, TurnRunner
 from geode.verify.judge import PendingJudge
 
@@ -49,6 +51,8 @@ STOP_S_MAX = 15.0
 """A channel that does not stop by then is left behind."""
 PRUNE_INTERVAL_S = 3600.0
 DEDUPE_KEPT_US = 30 * 86_400_000_000
+OUTGOING_KEPT_S = 3600.0
+"""Longer than a turn tries to store the answer that names a file."""
 MARKS_MAX = 256
 MARK_LATE_S = 1.0
 
@@ -96,6 +100,7 @@ class Daemon:
                 seams.failpoints,
                 redactor,
                 owner,
+                Blobs(loaded.state_folder / OUTGOING),
                 seams.second_look_s,
                 seams.delivery_lease_s,
             )
@@ -105,6 +110,7 @@ class Daemon:
             store, loaded, route, seams.failpoints, seams.tools, redactor.take_out
         )
         self._histories = services.histories
+        self._outgoing = services.shelf.outgoing
         self._runner = TurnRunner(
             TurnParts(services, self._leases, self.delivery, self.channels, PendingJudge())
         )
@@ -296,9 +302,16 @@ class Daemon:
             before_us = self.clock.now_us() - DEDUPE_KEPT_US
             try:
                 await self.store.write("prune", partial(inbox.forget_events, before_us=before_us))
+                await self._prune_outgoing()
             except StoreError as error:
                 log.warning("not_pruned", reason=str(error))
             await self.clock.sleep(PRUNE_INTERVAL_S)
+
+    async def _prune_outgoing(self) -> None:
+        # A copy is put before the row that names it, so the newest ones may have none yet.
+        before_s = self.clock.now_us() / 1_000_000 - OUTGOING_KEPT_S
+        named = await self.store.read(list_open_hashes)
+        await asyncio.to_thread(self._outgoing.prune, named, before_s)
 
     async def _warm_up(self) -> None:
         await self._route.adapter.warm_up()

@@ -24,6 +24,7 @@ from geode.loop.termination import describe_end
 from geode.messages import (
     DELIVERABLE,
     Message,
+    OutboundFile,
     QuotedMessage,
     ReceiptId,
     SessionId,
@@ -38,6 +39,7 @@ from geode.session.claims import Claim, ClaimTerms, Due, EarlierDue, claim_sessi
 from geode.session.downloads import Downloads
 from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
+from geode.session.outgoing import Outgoing
 from geode.session.requests import compose_request
 from geode.session.restore import RestoredTurn, TurnRestorer
 from geode.session.services import Session, SharedServices
@@ -81,6 +83,7 @@ class FinishedTurn:
     verification: str = ""
     history: tuple[Message, ...] = ()
     """The chapter once `end.unsaved` is stored; empty: the next turn reads it."""
+    files: tuple[OutboundFile, ...] = ()
 
 
 class TurnRunner:
@@ -97,6 +100,7 @@ class TurnRunner:
         self._downloads = Downloads(
             self._store, parts.channels, parts.services.shelf, parts.services.take_out
         )
+        self._outgoing = Outgoing(parts.services.shelf, parts.services.take_out)
 
     async def run_session(self, session_id: SessionId) -> bool:
         """Run the session's next turn, if there is one; True when another waits behind it."""
@@ -254,8 +258,15 @@ class TurnRunner:
             )
             end = replace(end, entries=(*end.entries, *verdict.entries))
             if verdict.action is not Action.REVISE:
-                return _close(start.history, end, verdict)
+                return await self._attach(claim, _close(start.history, end, verdict))
             start = continue_turn(start, end, verdict.note, self._remaining_s(deadline))
+
+    async def _attach(self, claim: Claim, finished: FinishedTurn) -> FinishedTurn:
+        """Let the files that an accepted answer links go with it."""
+        if finished.end.reason not in DELIVERABLE:
+            return finished
+        answer, files = await self._outgoing.attach(claim.session_id, finished.answer)
+        return replace(finished, answer=answer, files=files)
 
     def _deadline(self, claim: Claim, state: LoopState) -> float:
         binding = self._services.find_binding(claim.binding)
@@ -292,7 +303,14 @@ class TurnRunner:
             uncertain=tuple(uncertain),
             reply_to=claim.reply_to,
         )
-        answer = NewOutbox("answer", claim.turn_id, finished.answer, claim.reply_to, claim.turn_id)
+        answer = NewOutbox(
+            kind="answer",
+            episode=claim.turn_id,
+            body=finished.answer,
+            reply_to=claim.reply_to,
+            turn_id=claim.turn_id,
+            files=finished.files,
+        )
 
         def unit(tx: Tx) -> bool | None:
             if end.reason in DELIVERABLE and turns.is_stopped(tx, claim.turn_id):

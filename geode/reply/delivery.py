@@ -15,7 +15,7 @@ import orjson
 
 from geode.errors import ChannelError, StaleEpochError, StoreError
 from geode.log import get_logger
-from geode.messages import OutboundBody, Part, Place, SessionId
+from geode.messages import OutboundBody, OutboundFile, Part, Place, SessionId
 from geode.ports import Channel, Clock, Failpoints, Redactor
 from geode.reply import sentences
 from geode.reply.cards import keep_nonces, redact_card
@@ -32,9 +32,11 @@ from geode.reply.sending import (
     find_part,
     send_part,
     split_plain,
+    upload_part,
 )
 from geode.reply.statuses import StatusBoard
 from geode.store import outbox
+from geode.store.blobs import Blobs
 from geode.store.database import Store, Tx
 from geode.store.dispatcher import Dispatcher
 from geode.store.outbox import OutboxRow, PartRow
@@ -65,6 +67,8 @@ class DeliveryParts:
     failpoints: Failpoints
     redactor: Redactor
     owner: str
+    spool: Blobs
+    """Where the files that rows name are kept."""
     second_look_s: float = SECOND_LOOK_S
     lease_s: float = DELIVERY_LEASE_S
 
@@ -234,7 +238,19 @@ class Delivery:
 
     def _plan_row(self, row: OutboxRow) -> tuple[Part, ...] | None:
         channel = self._parts.channels.get(row.place.thread.platform)
-        return None if channel is None else self._plan(channel, _body_of(row))
+        if channel is None:
+            return None
+        texts = self._plan(channel, _body_of(row))
+        return (*texts, *(part for file in row.files for part in self._plan_file(channel, file)))
+
+    def _plan_file(self, channel: Channel, file: OutboundFile) -> tuple[Part, ...]:
+        """The file, or the words that it is too large for its platform."""
+        limit = channel.limits.file_bytes_max
+        name = self._parts.redactor.redact(file.name)
+        if file.size_bytes <= limit:
+            return (Part(payload={}, plain=name, file=replace(file, name=name)),)
+        told = sentences.describe_large_file(name, limit)
+        return self._plan(channel, OutboundBody(told, "notice"))
 
     def _plan(self, channel: Channel, body: OutboundBody) -> tuple[Part, ...]:
         redact = self._parts.redactor.redact
@@ -311,12 +327,21 @@ class Delivery:
         claimed.require_time()
         self._parts.failpoints.hit(f"send.window:{row.kind}")
         key = f"{row.id}:{part.number}"
-        outcome = await send_part(channel, row.place, part.part, edits=part.edits, key=key)
+        outcome = await self._call(channel, row.place, part, key)
         self._parts.failpoints.hit(f"send.after:{row.kind}")
         if isinstance(outcome, Sent):
             return outcome
         # The reason is stored with the row, and a platform may have quoted the request.
         return replace(outcome, reason=self._parts.redactor.redact(outcome.reason))
+
+    async def _call(self, channel: Channel, place: Place, part: PartRow, key: str) -> Outcome:
+        file = part.part.file
+        if file is None:
+            return await send_part(channel, place, part.part, edits=part.edits, key=key)
+        content = await asyncio.to_thread(self._parts.spool.get, file.sha256, file.size_bytes)
+        if content is None:
+            return Refused(sentences.COPY_LOST)
+        return await upload_part(channel, place, part.part, content, key)
 
     async def _look_twice(
         self, channel: Channel, row: OutboxRow, part: PartRow

@@ -12,7 +12,7 @@ from geode.reply import sentences
 from geode.reply.sending import Doubtful, Refused, Settled, Wait
 from geode.store import cards, inbox, outbox
 from geode.store.database import Store, Tx
-from geode.store.outbox import DeliveryLease, OutboxRow, PartRow, PlannedPart
+from geode.store.outbox import DeliveryLease, NewOutbox, OutboxRow, PartRow, PlannedPart
 
 EDIT_AGE_US_MAX = 60_000_000
 """Edits notify nobody: after this much work the answer is a new message."""
@@ -84,6 +84,7 @@ class SendJournal:
         def unit(tx: Tx) -> None:
             now_us = self._renew(tx, claimed)
             _record(tx, claimed.row.id, part.number, outcome)
+            _tell_refused_file(tx, claimed.row, part, outcome, now_us)
             outbox.set_part(tx, claimed.row.id, part.number + 1, "prepared", at_us=now_us)
 
         await self._write(claimed, "delivery.settle", unit)
@@ -95,6 +96,7 @@ class SendJournal:
         def unit(tx: Tx) -> bool:
             outbox.give_back_delivery(tx, row.session_id, claimed.epoch)
             _record(tx, row.id, part.number, outcome)
+            _tell_refused_file(tx, row, part, outcome, self._clock.now_us())
             now_us = self._clock.now_us()
             state, reason = outbox.end_from_parts(tx, row.id, now_us)
             if row.kind == "card" and state == "not_applied":
@@ -190,6 +192,18 @@ def _replace(parts: Sequence[Part], message_ids: Sequence[str]) -> list[PlannedP
     above = Part(payload={}, plain=sentences.DECIDED_ABOVE)
     shown = (*parts, *(above for _ in message_ids[len(parts) :]))
     return [PlannedPart(part, edits=edit) for part, edit in zip(shown, edits, strict=True)]
+
+
+def _tell_refused_file(
+    tx: Tx, row: OutboxRow, part: PartRow, outcome: Settled, now_us: int
+) -> None:
+    """A file that will never arrive is said to be missing, once, by a message of its own."""
+    if part.part.file is None or not isinstance(outcome, Refused):
+        return
+    told = sentences.describe_refused_file(part.part.file.name, outcome.reason)
+    episode = f"{row.id}:{part.number}"
+    notice = NewOutbox("file_refused", episode, told, row.place.reply_to, row.turn_id)
+    outbox.add_outbox(tx, row.session_id, notice, now_us)
 
 
 def _record(tx: Tx, row_id: int, number: int, outcome: Settled) -> None:

@@ -21,6 +21,8 @@ from geode.ports import Channel
 log = get_logger(__name__)
 
 SEND_TIMEOUT_S = 30.0
+UPLOAD_TIMEOUT_S = 75.0
+"""Less than a delivery's lease, which is renewed before and after."""
 PLAIN_CHARS_MAX = 1_500
 """Of one part of a text that could not be rendered; within every platform's limit."""
 
@@ -80,6 +82,22 @@ def split_plain(text: str) -> tuple[Part, ...]:
     starts = range(0, len(text), PLAIN_CHARS_MAX)
     parts = tuple(Part({}, text[start : start + PLAIN_CHARS_MAX]) for start in starts)
     return parts or (Part({}, "(no text)"),)
+
+
+async def upload_part(
+    channel: Channel, place: Place, part: Part, content: bytes, key: str
+) -> Outcome:
+    """Send a file with its caption once."""
+    try:
+        async with asyncio.timeout(UPLOAD_TIMEOUT_S):
+            return Sent(await channel.upload(place, part, content, key))
+    except FormatRefusedError as error:
+        return Refused(str(error))
+    except (ChannelError, TimeoutError) as error:
+        return _outcome_of(error)
+    except Exception as error:  # boundary: delivery
+        log.exception("upload_failed", channel=channel.name)
+        return Unknown(f"the channel failed ({type(error).__name__})")
 
 
 async def send_part(channel: Channel, place: Place, part: Part, *, edits: str, key: str) -> Outcome:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 WORKING = "Working on it …"
 ANSWERED_BELOW = "Answered below."
 DECIDED_ABOVE = "Decided above."
@@ -10,6 +12,8 @@ POINTERS = (ANSWERED_BELOW, DECIDED_ABOVE)
 POSSIBLY_DOUBLED = "possibly doubled"
 """Recorded of a part that was sent once more because nobody could look for it."""
 POSSIBLY_LOST = "sent twice, and nobody can tell whether it arrived"
+COPY_LOST = "its copy is gone or was changed"
+"""Why a file is not sent that was kept for it."""
 HELD = "I am still working on the message before; yours is kept and comes next."
 OVERLOADED = (
     "Too many messages are waiting in this thread, so this one was not taken. "
@@ -32,6 +36,24 @@ POISONED = (
     "I tried this three times and had to stop in the middle each time, so I gave it up. "
     "Please ask in another way, or ask an operator to look at the log."
 )
+
+
+def describe_missing_files(faults: Mapping[str, str]) -> str:
+    """One line about files that an answer names and that do not come with it, by their path."""
+    told = "; ".join(f"`{path.replace('`', '')}` ({reason})" for path, reason in faults.items())
+    return f"I could not attach {told}."
+
+
+def describe_large_file(name: str, bytes_max: int) -> str:
+    """What a thread is told about a file that its platform does not take."""
+    if bytes_max <= 0:
+        return describe_refused_file(name, "this platform takes no files from me")
+    return describe_refused_file(name, f"files may have {bytes_max:,} bytes here")
+
+
+def describe_refused_file(name: str, reason: str) -> str:
+    """What a thread is told when its platform does not take a file."""
+    return f"`{name.replace('`', '')}` could not be attached: {reason.rstrip('.')}."
 
 
 def describe_progress(phase: str, tools: tuple[str, ...], elapsed_s: float) -> str:

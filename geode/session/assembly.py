@@ -18,6 +18,7 @@ from geode.session.shelf import Shelf
 from geode.settings import Settings
 from geode.settings_load import Loaded
 from geode.steps import Tool
+from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
 from geode.tools.catalogue import build_catalogue, register
 from geode.tools.urls import find_urls, normalise_url
@@ -42,6 +43,7 @@ def build_services(
     shelf = Shelf(
         Workspaces(loaded.state_folder / "files", failpoints=failpoints),
         loaded.state_folder / "kept",
+        Blobs(loaded.state_folder / OUTGOING),
     )
     built_in = build_catalogue(
         workspaces=shelf.workspaces,

@@ -149,7 +149,9 @@ class SharedServices:
             agent_name=self.settings.agent.name,
             platform_manner=(
                 f"You answer in a {claim.thread.platform} thread that several people may read. "
-                "Write Markdown; the channel renders it. Be short."
+                "Write Markdown; the channel renders it. Be short. "
+                "To send a file of the workspace, link its relative path, as in "
+                "[Report](report.pdf): it is then attached."
             ),
             today=date_in_zone(self.clock.now_us(), zone),
             timezone=zone,

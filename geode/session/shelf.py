@@ -16,6 +16,8 @@ class Shelf:
 
     workspaces: Workspaces
     kept_folder: Path
+    outgoing: Blobs
+    """Copies of files that answers carry, until they are sent."""
 
     def kept(self, session: SessionId) -> Blobs:
         """The private copies of one session's pictures."""

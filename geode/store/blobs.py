@@ -7,9 +7,13 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
+
+OUTGOING = "outgoing"
+"""The folder of the state in which files wait to be sent."""
 
 _NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -21,12 +25,13 @@ class Blobs:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._changing = threading.Lock()
 
     def put(self, content: bytes) -> str:
         """Keep the content durably and return its SHA-256; raises `OSError`."""
         name = hashlib.sha256(content).hexdigest()
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self.get(name, len(content)) is None:
+        if not self._renew(name, len(content)):
             unfinished = self._root / f".{name}.{secrets.token_hex(4)}"
             try:
                 _write(unfinished, content)
@@ -53,18 +58,24 @@ class Blobs:
             content = file.read(bytes_max + 1)
         return content if hashlib.sha256(content).hexdigest() == name else None
 
-    def names(self) -> Iterator[tuple[str, float]]:
-        """What is there, also unfinished files, each with the time of its last change."""
-        with suppress(FileNotFoundError):
-            for entry in os.scandir(self._root):
-                with suppress(FileNotFoundError):
-                    yield entry.name, entry.stat(follow_symlinks=False).st_mtime
+    def prune(self, keep: Collection[str], before_s: float) -> int:
+        """Take away what nobody keeps and nobody put since then, unfinished files too."""
+        count = 0
+        with self._changing, suppress(FileNotFoundError):
+            for path in tuple(self._root.iterdir()):
+                with suppress(OSError):
+                    if path.name not in keep and path.lstat().st_mtime < before_s:
+                        path.unlink()
+                        count += 1
+        return count
 
-    def remove(self, name: str) -> None:
-        """Take one file away if it is there."""
-        if "/" not in name:
-            with suppress(OSError):
-                (self._root / name).unlink()
+    def _renew(self, name: str, size: int) -> bool:
+        """Whether the content is there already; it then counts as put now."""
+        with self._changing:
+            if self.get(name, size) is None:
+                return False
+            os.utime(self._root / name, follow_symlinks=False)
+            return True
 
 
 def _write(path: Path, content: bytes) -> None:

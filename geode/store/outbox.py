@@ -11,8 +11,9 @@ from sqlalchemy import Connection, bindparam, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.errors import StaleEpochError
-from geode.messages import Card, Part, Place, SessionId, Thread
+from geode.messages import Card, OutboundFile, Part, Place, SessionId, Thread
 from geode.store.card_json import card_from_json, card_to_json
+from geode.store.file_json import file_from_json, file_to_json, files_from_json, files_to_json
 from geode.store.statements import Statement
 from geode.store.tables import outbox, outbox_parts, threads
 
@@ -21,7 +22,17 @@ OPEN_STATES = ("queued", "sending")
 _IS_OPEN = or_(*(outbox.c.state == state for state in OPEN_STATES))
 _ADD = Statement(
     upsert(outbox).on_conflict_do_nothing().returning(outbox.c.id),
-    ("session_id", "turn_id", "kind", "episode", "body", "reply_to", "card", "created_at_us"),
+    (
+        "session_id",
+        "turn_id",
+        "kind",
+        "episode",
+        "body",
+        "reply_to",
+        "card",
+        "files",
+        "created_at_us",
+    ),
 )
 _HEAD = Statement(
     select(outbox, threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread)
@@ -39,6 +50,7 @@ _PARTS = Statement(
         outbox_parts.c.edits,
         outbox_parts.c.message_id,
         outbox_parts.c.error,
+        outbox_parts.c.file,
     )
     .where(outbox_parts.c.outbox_id == bindparam("row"))
     .order_by(outbox_parts.c.number)
@@ -80,7 +92,9 @@ _RELEASE = Statement(
 _OPEN = Statement(
     select(outbox.c.id).where(outbox.c.session_id == bindparam("session"), _IS_OPEN).limit(1)
 )
-_PLAN = Statement(insert(outbox_parts), ("outbox_id", "number", "payload", "plain", "edits"))
+_PLAN = Statement(
+    insert(outbox_parts), ("outbox_id", "number", "payload", "plain", "edits", "file")
+)
 _BEGIN_SENDING = Statement(
     update(outbox).where(outbox.c.id == bindparam("row")).values(state="sending")
 )
@@ -130,6 +144,7 @@ class NewOutbox:
     reply_to: str = ""
     turn_id: str = ""
     card: Card | None = None
+    files: tuple[OutboundFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +171,7 @@ class OutboxRow:
     episode: str
     body: str
     card: Card | None
+    files: tuple[OutboundFile, ...]
     state: str
     attempts: int
     due_at_us: int
@@ -182,6 +198,7 @@ def add_outbox(tx: Connection, session_id: SessionId, new: NewOutbox, now_us: in
         "body": new.body,
         "reply_to": new.reply_to,
         "card": card_to_json(new.card),
+        "files": files_to_json(new.files),
         "created_at_us": now_us,
     }
     return _ADD.scalar(tx, row) is not None
@@ -240,6 +257,7 @@ def read_head(tx: Connection, session_id: SessionId) -> OutboxRow | None:
         episode=row.episode,
         body=row.body,
         card=card_from_json(row.card),
+        files=files_from_json(row.files),
         state=row.state,
         attempts=row.attempts,
         due_at_us=row.due_at_us,
@@ -255,7 +273,7 @@ def read_parts(tx: Connection, outbox_id: int) -> tuple[PartRow, ...]:
     return tuple(
         PartRow(
             row.number,
-            Part(orjson.loads(row.payload), row.plain),
+            Part(orjson.loads(row.payload), row.plain, file_from_json(row.file)),
             row.state,
             row.edits,
             row.message_id,
@@ -312,6 +330,7 @@ def plan_parts(tx: Connection, outbox_id: int, parts: Sequence[PlannedPart]) -> 
                 "payload": orjson.dumps(planned.part.payload).decode(),
                 "plain": planned.part.plain,
                 "edits": planned.edits,
+                "file": file_to_json(planned.part.file),
             }
             for number, planned in enumerate(parts)
         ],

@@ -35,6 +35,7 @@ from geode.reply.redaction import Redactor
 from geode.settings import Settings
 from geode.store import outbox as rows
 from geode.store import sessions
+from geode.store.blobs import Blobs
 from geode.store.database import Store
 from geode.store.outbox import NewOutbox
 from geode.store.tables import inbox, outbox, outbox_parts, receipts
@@ -132,7 +133,9 @@ class ListeningDoor:
 class Desk:
     """One process's share: everything of the daemon that touches a channel."""
 
-    def __init__(self, store: Store, platform: ContractPlatform, failpoints: Failpoints) -> None:
+    def __init__(
+        self, store: Store, platform: ContractPlatform, failpoints: Failpoints, folder: Path
+    ) -> None:
         self.store, self.platform = store, platform
         self.clock = SystemClock()
         self.channel = platform.make_channel()
@@ -141,6 +144,7 @@ class Desk:
         self.delivery = Delivery(
             DeliveryParts(
                 *(store, channels, self.clock, failpoints, Redactor(), "desk"),
+                spool=Blobs(folder / "outgoing"),
                 second_look_s=SECOND_LOOK_S,
             )
         )
@@ -308,7 +312,7 @@ async def open_desk(
     points = failpoints or NoFailpoints()
     store = Store.open(path, SystemClock(), points)
     await store.write("leases.expire", sessions.expire_leases)
-    desk = Desk(store, platform, points)
+    desk = Desk(store, platform, points, folder)
     desk.running = asyncio.create_task(desk.run())
     try:
         await desk.wait_up()

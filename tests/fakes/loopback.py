@@ -200,6 +200,17 @@ class LoopbackChannel(Channel):
             raise FileUnavailableError("It is too large.")
         return content
 
+    async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
+        await asyncio.sleep(0)
+        fault = self._take_fault()
+        if fault == "unsent":
+            raise SendUnknownError("cut before it arrived")
+        post = Posted(self._platform.next_id(), place, part.plain, key, content=content)
+        self._platform.posted.append(post)
+        if fault == "dropped":
+            raise SendUnknownError("cut after it arrived")
+        return post.id
+
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
         (self._platform.working.add if is_on else self._platform.working.discard)(message_id)
 

@@ -153,7 +153,10 @@ class SpineRoom:
         own = channel or LoopbackChannel(self.platform)
         channels = {own.name: own}
         delivery = Delivery(
-            DeliveryParts(self.store, channels, self.clock, points, Redactor(), name)
+            DeliveryParts(
+                *(self.store, channels, self.clock, points, Redactor(), name),
+                spool=services.shelf.outgoing,
+            )
         )
         leases = Leases(self.store, self.clock, name, self.settings.limits.lease_s)
         parts = TurnParts(services, leases, delivery, channels, PendingJudge())

@@ -35,7 +35,7 @@ from geode.reply.sending import (
     upload_part,
 )
 from geode.reply.statuses import StatusBoard
-from geode.store import outbox
+from geode.store import outbox, progress_rows
 from geode.store.blobs import Blobs
 from geode.store.database import Store, Tx
 from geode.store.dispatcher import Dispatcher
@@ -160,7 +160,7 @@ class Delivery:
             return
         async with lock:
             found = await self._store.read(
-                lambda tx: outbox.find_live_progress(tx, session_id, turn_id)
+                lambda tx: progress_rows.find_live_progress(tx, session_id, turn_id)
             )
             if found is None:
                 return

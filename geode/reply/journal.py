@@ -10,7 +10,7 @@ from geode.messages import Part, SessionId
 from geode.ports import Clock
 from geode.reply import sentences
 from geode.reply.sending import Doubtful, Refused, Settled, Wait
-from geode.store import cards, inbox, outbox
+from geode.store import cards, inbox, outbox, progress_rows
 from geode.store.database import Store, Tx
 from geode.store.outbox import DeliveryLease, NewOutbox, OutboxRow, PartRow, PlannedPart
 
@@ -163,7 +163,7 @@ class SendJournal:
 
 def _find_overtaken(tx: Tx, row: OutboxRow) -> str:
     """Why a row of which nothing was sent is not to be sent any more; empty: it is."""
-    if row.kind == "progress" and not row.parts and outbox.is_answered(tx, row.turn_id):
+    if row.kind == "progress" and not row.parts and progress_rows.is_answered(tx, row.turn_id):
         return "answered first"
     is_unsent = all(part.state == "planned" for part in row.parts)
     if row.kind == "card" and is_unsent and not cards.is_open(tx, row.episode):
@@ -175,7 +175,7 @@ def _place_parts(tx: Tx, row: OutboxRow, parts: Sequence[Part], now_us: int) -> 
     if row.kind == "card_end":
         return _replace(parts, cards.list_messages(tx, row.session_id, row.episode))
     message_id, created_at_us = (
-        outbox.find_progress(tx, row.turn_id) if row.kind == "answer" else ("", 0)
+        progress_rows.find_progress(tx, row.turn_id) if row.kind == "answer" else ("", 0)
     )
     if not message_id:
         return [PlannedPart(part) for part in parts]

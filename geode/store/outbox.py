@@ -120,18 +120,6 @@ _END = Statement(
     .where(outbox.c.id == bindparam("row"))
     .values(state=bindparam("new_state"), reason=bindparam("why"), done_at_us=bindparam("now_us"))
 )
-_ANSWER = Statement(
-    select(outbox.c.id)
-    .where(outbox.c.turn_id == bindparam("turn"), outbox.c.kind == "answer")
-    .limit(1)
-)
-_PROGRESS = Statement(
-    select(outbox_parts.c.message_id, outbox.c.created_at_us)
-    .join(outbox, outbox.c.id == outbox_parts.c.outbox_id)
-    .where(outbox.c.turn_id == bindparam("turn"), outbox.c.kind == "progress")
-    .order_by(outbox_parts.c.number)
-    .limit(1)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,31 +361,3 @@ def postpone_row(tx: Connection, outbox_id: int, due_at_us: int, reason: str) ->
         .where(outbox.c.id == outbox_id)
         .values(due_at_us=due_at_us, attempts=outbox.c.attempts + 1, reason=reason)
     )
-
-
-def is_answered(tx: Connection, turn_id: str) -> bool:
-    """Whether the turn's answer is already in the outbox."""
-    return _ANSWER.scalar(tx, {"turn": turn_id}) is not None
-
-
-def find_progress(tx: Connection, turn_id: str) -> tuple[str, int]:
-    """The message id of a turn's progress message ("" when there is none) and its creation time."""
-    row = _PROGRESS.first(tx, {"turn": turn_id})
-    return (row.message_id, row.created_at_us) if row is not None else ("", 0)
-
-
-def find_live_progress(
-    tx: Connection, session_id: SessionId, turn_id: str
-) -> tuple[Place, str] | None:
-    """Where a turn's progress message stands; None once its answer, or anything else, goes out."""
-    if read_head(tx, session_id) is not None or is_answered(tx, turn_id):
-        return None
-    message_id, _ = find_progress(tx, turn_id)
-    if not message_id:
-        return None
-    row = tx.execute(
-        select(threads.c.platform, threads.c.workspace, threads.c.channel, threads.c.thread).where(
-            threads.c.session_id == session_id
-        )
-    ).one()
-    return Place(Thread(*row)), message_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -88,37 +89,32 @@ async def upload_part(
     channel: Channel, place: Place, part: Part, content: bytes, key: str
 ) -> Outcome:
     """Send a file with its caption once."""
-    try:
-        async with asyncio.timeout(UPLOAD_TIMEOUT_S):
-            return Sent(await channel.upload(place, part, content, key))
-    except FormatRefusedError as error:
-        return Refused(str(error))
-    except (ChannelError, TimeoutError) as error:
-        return _outcome_of(error)
-    except Exception as error:  # boundary: delivery
-        log.exception("upload_failed", channel=channel.name)
-        return Unknown(f"the channel failed ({type(error).__name__})")
+    sending = channel.upload(place, part, content, key)
+    outcome = await _try_once(channel, sending, UPLOAD_TIMEOUT_S)
+    return outcome or Refused("the platform refused the caption's formatting")
 
 
 async def send_part(channel: Channel, place: Place, part: Part, *, edits: str, key: str) -> Outcome:
     """Send or edit once; a formatting refusal is tried once more as plain text."""
-    outcome = await _try_once(channel, place, part, edits=edits, key=key)
-    if outcome is not None:
-        return outcome
-    plain = Part(payload={}, plain=part.plain)
-    outcome = await _try_once(channel, place, plain, edits=edits, key=key)
-    return outcome or Refused("the platform refused the formatting and the plain text")
+    for tried in (part, Part(payload={}, plain=part.plain)):
+        sending = _edit(channel, place, edits, tried) if edits else channel.send(place, tried, key)
+        outcome = await _try_once(channel, sending, SEND_TIMEOUT_S)
+        if outcome is not None:
+            return outcome
+    return Refused("the platform refused the formatting and the plain text")
+
+
+async def _edit(channel: Channel, place: Place, message_id: str, part: Part) -> str:
+    await channel.edit(place, message_id, part)
+    return message_id
 
 
 async def _try_once(
-    channel: Channel, place: Place, part: Part, *, edits: str, key: str
+    channel: Channel, sending: Coroutine[object, object, str], timeout_s: float
 ) -> Outcome | None:
     try:
-        async with asyncio.timeout(SEND_TIMEOUT_S):
-            if edits:
-                await channel.edit(place, edits, part)
-                return Sent(edits)
-            return Sent(await channel.send(place, part, key))
+        async with asyncio.timeout(timeout_s):
+            return Sent(await sending)
     except FormatRefusedError:
         return None
     except (ChannelError, TimeoutError) as error:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from geode.errors import (
-    ChannelError,
     StaleEpochError,
     StorageBusyError,
     StorageFullError,
@@ -25,7 +24,6 @@ from geode.messages import (
     DELIVERABLE,
     Message,
     OutboundFile,
-    QuotedMessage,
     ReceiptId,
     SessionId,
     SessionState,
@@ -37,6 +35,7 @@ from geode.reply.delivery import Delivery
 from geode.reply.progress import ProgressReporter, ShownTurn
 from geode.session.claims import Claim, ClaimTerms, Due, EarlierDue, claim_session
 from geode.session.downloads import Downloads
+from geode.session.earlier import EarlierMessages
 from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
 from geode.session.outgoing import Outgoing
@@ -58,7 +57,6 @@ log = get_logger(__name__)
 
 ATTEMPTS_MAX = 3
 """A turn that was claimed so often and never ended is not resumed again."""
-EARLIER_TIMEOUT_S = 15.0
 HAND_BACK_TIMEOUT_S = 5.0
 WRITE_WAIT_S_MAX = 5.0
 
@@ -99,6 +97,9 @@ class TurnRunner:
         )
         self._downloads = Downloads(
             self._store, parts.channels, parts.services.shelf, parts.services.take_out
+        )
+        self._earlier = EarlierMessages(
+            self._store, parts.channels, self._clock, parts.services.take_out
         )
         self._outgoing = Outgoing(parts.services.shelf, parts.services.take_out)
 
@@ -142,7 +143,7 @@ class TurnRunner:
             if claimed is None or isinstance(claimed, Claim):
                 return None if claimed is None else (claimed, since)
             if isinstance(claimed, EarlierDue):
-                await self._read_earlier(claimed)
+                await self._earlier.read(claimed)
             else:
                 await self._downloads.fetch(claimed)
 
@@ -163,25 +164,6 @@ class TurnRunner:
             compose=compose_request,
             recall=self._services.histories.find,
         )
-
-    async def _read_earlier(self, due: EarlierDue) -> None:
-        channel = self._parts.channels.get(due.thread.platform)
-        quotes: Sequence[QuotedMessage] = ()
-        try:
-            async with asyncio.timeout(EARLIER_TIMEOUT_S):
-                found = await channel.read_earlier(due.thread, due.before) if channel else ()
-            quotes = [replace(each, text=self._services.take_out(each.text)) for each in found]
-        except (ChannelError, TimeoutError) as error:
-            log.warning("earlier_messages_unread", session=due.session_id, reason=str(error))
-        except Exception:  # boundary: channel event
-            log.exception("earlier_messages_unread", session=due.session_id)
-
-        def unit(tx: Tx) -> None:
-            # No lease is held yet: another worker may have read them meanwhile.
-            if sessions.set_earlier_read(tx, due.session_id):
-                inbox.add_quotes(tx, due.session_id, quotes, self._clock.now_us())
-
-        await self._store.write("earlier", unit)
 
     async def _run_claimed(self, claim: Claim, lease: Lease) -> bool:
         uncertain: Sequence[ReceiptId] = ()

@@ -112,6 +112,10 @@ class ListeningDoor:
         self.outcomes.append(accepted)
         return accepted
 
+    def admits(self, event: Inbound) -> bool:
+        """Ask the real intake."""
+        return self.inner.admits(event)
+
     async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
         """Hand it on."""
         await self.inner.confirm_read(place, order_key, message_id)
@@ -140,7 +144,7 @@ class Desk:
         self.clock = SystemClock()
         self.channel = platform.make_channel()
         channels: dict[str, Channel] = {self.channel.name: self.channel}
-        settings = Settings.model_validate({"bindings": platform.bindings})
+        settings = Settings.model_validate({"bindings": list(platform.bindings)})
         self.delivery = Delivery(
             DeliveryParts(
                 *(store, channels, self.clock, failpoints, Redactor(), "desk"),
@@ -156,6 +160,9 @@ class Desk:
     def wake_session(self, session_id: Any) -> None:
         """Nobody takes turns here."""
 
+    def wake_session_later(self, session_id: Any) -> None:
+        """Nobody takes turns here."""
+
     def wake_delivery(self, session_id: Any) -> None:
         """A row waits to be delivered."""
         self.delivery.wake(session_id)
@@ -167,7 +174,7 @@ class Desk:
         """Nobody works here."""
 
     def stop_turn(self, session_id: Any, turn_id: Any) -> None:
-        """No turn runs here."""
+        """Nobody takes turns here."""
 
     def mark_catch_up_due(self, channel: str) -> None:
         """The channel may have missed events."""

@@ -28,6 +28,7 @@ CAPABILITIES: Mapping[str, frozenset[str]] = {
     "commands": frozenset({"discord", "slack", "toy"}),
     "files": FILES,
     "large_files": FILES - {"discord"},  # its upload hands aiohttp raw bytes, which it warns of
+    "file_limit": FILES,
     "no_files": ALL - FILES,  # the port's defaults say so, in words
 }
 """By what a test needs, the platforms that have it; what is missing says why."""

@@ -89,7 +89,7 @@ async def test_slash_command_answers_its_caller_alone_and_opens_no_thread_sl_01(
 
         (told,) = town.slack.workspace.ephemerals
         assert (told["user"], told["channel"], told["by"]) == ("U0ANA", CHANNEL, "ack")
-        assert told["text"]
+        assert "thread" in str(told["text"])
         assert "thread_ts" not in told
         assert await town.count("sessions") == 1
         assert await town.rows("threads", "thread") == [root.ts]
@@ -110,7 +110,10 @@ async def test_mention_form_of_a_command_works_inside_the_thread_without_a_turn_
 
         assert await town.count("turns") == 1
         assert await town.count("sessions") == 1
-        assert answers(town.slack, root.ts) == ["first"]
+        first, *told = answers(town.slack, root.ts)
+        assert first == "first"
+        assert len(told) == 2
+        assert all("Idle" in text for text in told)
 
 
 async def test_stranger_with_a_slash_command_is_refused_politely_and_stored_nowhere(

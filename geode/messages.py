@@ -180,6 +180,8 @@ class ChatCommand:
     category: str = ""
     is_private: bool = False
     """The platform can answer the caller alone, and names no thread of the channel."""
+    order_key: str = ""
+    """As in `InboundMessage`; empty for a slash command, before which everything was said."""
 
 
 Inbound: TypeAlias = InboundMessage | ButtonPress | ChatCommand

@@ -63,6 +63,7 @@ def _as_command(message: InboundMessage, verb: str, argument: str) -> ChatComman
         message_id=message.message_id,
         is_direct=message.is_direct,
         category=message.category,
+        order_key=message.order_key,
     )
 
 

@@ -119,6 +119,7 @@ def _as_command(message: InboundMessage, verb: str, argument: str) -> ChatComman
         message_id=message.message_id,
         reply_to=message.reply_to,
         is_direct=message.is_direct,
+        order_key=message.order_key,
     )
 
 

@@ -25,7 +25,7 @@ def stop(asked: Asked) -> Reply:
     row = sessions.read_session(asked.tx, asked.session)
     if row.state == SessionState.AWAITING_REVIEW and asked.role < Audience.OPERATORS:
         return Reply(said.NOT_YOUR_REVIEW, refusal="command.not_yours")
-    dropped = inbox.drop_queued(asked.tx, asked.session)
+    dropped = inbox.drop_queued(asked.tx, asked.session, asked.command.order_key)
     effects = replace(_ANSWERED, session_id=asked.session, dropped=tuple(dropped))
     sentence = said.NOTHING_RUNS
     if row.state != SessionState.IDLE:

@@ -262,14 +262,19 @@ def settle_files(tx: Connection, row: InboxRow, settled: Sequence[Attachment]) -
     return bool(changed.all())
 
 
-def drop_queued(tx: Connection, session_id: SessionId) -> list[tuple[str, str]]:
-    """Remove every message that waits; returns each one's id and `reply_to`, in no order."""
+def drop_queued(tx: Connection, session_id: SessionId, before: str) -> list[tuple[str, str]]:
+    """Remove the messages that wait, those after the order key `before` excepted, if it is any.
+
+    Returns each one's id and `reply_to`, in no order.
+    """
+    is_before = [inbox.c.order_key < before] if before else []
     dropped = tx.execute(
         update(inbox)
         .where(
             inbox.c.session_id == session_id,
             inbox.c.state == "queued",
             inbox.c.kind == "message",
+            *is_before,
         )
         .values(state="removed")
         .returning(inbox.c.message_id, inbox.c.reply_to)

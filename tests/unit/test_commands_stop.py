@@ -198,6 +198,23 @@ async def test_stop_drops_what_waits_and_says_how_much(room: SpineRoom) -> None:
     assert '"dropped":2' in body
 
 
+async def test_stop_keeps_what_was_said_after_it_and_came_before_it(room: SpineRoom) -> None:
+    await enter_state(room, SessionState.RUNNING)
+    early, stop = (room.platform.message(THREAD, text) for text in ("early", "!stop"))
+    late = room.platform.message(THREAD, "late")
+    for message in (early, late):
+        await room.door.accept(message)
+
+    await give(room, "stop", order_key=stop.order_key)
+
+    assert await room.rows(inbox.c.text, inbox.c.state) == [
+        ("hi", "taken"),
+        ("early", "removed"),
+        ("late", "queued"),
+    ]
+    assert await said_of(room, "stop") == [f"{said.STOPPING} 1 message that waited was dropped."]
+
+
 async def test_stop_of_an_idle_session_says_so_and_drops_what_no_turn_has_taken(
     room: SpineRoom,
 ) -> None:

@@ -164,7 +164,10 @@ class Daemon:
                 continue
             values = {key: secret.reveal() for key, secret in found.items()}
             self.redactor.register(*values.values())
-            context = ChannelContext(self.clock, self.redactor, self._failpoints, values)
+            bound = [each.place for each in self.settings.bindings if each.channel == name]
+            context = ChannelContext(
+                self.clock, self.redactor, self._failpoints, values, tuple(bound)
+            )
             self.add_channel(installed[name].load()(section, context))
 
     def add_channel(self, channel: Channel) -> None:
@@ -230,6 +233,10 @@ class Daemon:
     def wake_session(self, session_id: SessionId) -> None:
         """A message waits for a turn."""
         self.lanes.wake(session_id)
+
+    def wake_session_later(self, session_id: SessionId) -> None:
+        """The same, once nothing was added for a moment."""
+        self.lanes.wake_later(session_id)
 
     def wake_delivery(self, session_id: SessionId) -> None:
         """A row waits to be delivered."""

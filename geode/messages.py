@@ -135,6 +135,8 @@ class InboundMessage:
     """The group of channels above the place, where the platform has such; a binding may name it."""
     is_edited: bool = False
     """The platform says that these are not its first words."""
+    is_part: bool = False
+    """More of what was sent as one follows at once: the turn waits a moment for it."""
     files: tuple[FileRef, ...] = ()
 
 

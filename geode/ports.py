@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from geode.errors import FileUnavailableError, SendRefusedError, SendUnfindableError
 from geode.messages import FileRef, Inbound, OutboundBody, Part, Place, QuotedMessage, Thread
+from geode.settings_ids import BoundPlace
 from geode.steps import ToolContext
 
 
@@ -128,6 +129,13 @@ class Intake(Protocol):
         """
         ...
 
+    def admits(self, event: Inbound) -> bool:
+        """Whether the person may do this here at all; asked before something is opened for them.
+
+        Stores nothing and promises nothing: `accept` decides.
+        """
+        ...
+
     async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
         """Everything said in the place up to that message was handed to `accept`.
 
@@ -234,6 +242,13 @@ class Channel(Protocol):
         """
         raise SendUnfindableError("The channel cannot look for its messages.")
 
+    def mark_repeated(self, part: Part) -> Part:
+        """The part with a visible word that it may stand there twice; pure.
+
+        Called before a part is sent once more because nobody could look for the first one.
+        """
+        return part
+
     async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
         """Post a file with its caption and return the message's id; raises as `send` does."""
         raise SendRefusedError("The channel takes no files.")
@@ -280,6 +295,8 @@ class ChannelContext:
     failpoints: Failpoints
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """The resolved values of the settings' secret references, by settings key."""
+    places: tuple[BoundPlace, ...] = ()
+    """Where bindings of this channel serve; for telling what the platform must allow there."""
 
 
 class MemoryStore(Protocol):

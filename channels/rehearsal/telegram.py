@@ -1,4 +1,4 @@
-"""A strict local Telegram: the Bot API with long polling over one town in memory."""
+"""A strict local Telegram: the Bot API with polling and webhook over one town in memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aiohttp import web
 
 from channels.rehearsal.telegram_control import TelegramControl
 from channels.rehearsal.telegram_core import TelegramCore
+from channels.rehearsal.telegram_webhook import WebhookSender
 
 
 class RehearsalTelegram(TelegramCore):
@@ -17,6 +18,7 @@ class RehearsalTelegram(TelegramCore):
     def __init__(self, *, port: int = 0) -> None:
         super().__init__(port=port)
         self._runner: web.AppRunner | None = None
+        self._sender = WebhookSender(self.queue)
 
     @property
     def base_url(self) -> str:
@@ -30,17 +32,20 @@ class RehearsalTelegram(TelegramCore):
 
     async def start(self) -> None:
         """Listen on loopback; a port of 0 takes a free one."""
-        app = web.Application(client_max_size=8 << 20)
+        app = web.Application(client_max_size=64 << 20)
         app.router.add_route("*", "/bot{token}/{method}", self.api.serve)
+        app.router.add_get("/file/bot{token}/{path:.*}", self.api.serve_file)
         TelegramControl(self).add_routes(app)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         self._port = int(self._runner.addresses[0][1])
+        self._sender.start()
 
     async def stop(self) -> None:
         """Stop listening."""
         self.queue.end_polls()
+        await self._sender.stop()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -18,6 +19,7 @@ from geode.messages import JsonObject, JsonValue
 
 Method = Callable[[JsonObject], Awaitable[JsonValue]]
 FORM = "application/x-www-form-urlencoded"
+PARTS = "multipart/form-data"
 
 
 class TelegramRefusalError(Exception):
@@ -38,8 +40,9 @@ class TelegramRefusalError(Exception):
 class BotApi:
     """Answers `/bot<token>/<method>` as Telegram does and counts what it refuses."""
 
-    def __init__(self, faults: Faults, methods: dict[str, Method]) -> None:
+    def __init__(self, faults: Faults, methods: dict[str, Method], files: dict[str, bytes]) -> None:
         self._faults = faults
+        self._files = files
         self._methods = methods
         self.token = BOT_TOKEN
         self.calls: Counter[str] = Counter()
@@ -64,15 +67,39 @@ class BotApi:
             raise TelegramRefusalError("Unauthorized")
         if method not in METHODS:
             raise TelegramRefusalError("Not Found: method not found")
-        body = await request.read()
-        if body and request.content_type != FORM:
+        if request.can_read_body and request.content_type not in (FORM, PARTS):
             raise TelegramRefusalError("Bad Request: the stand-in takes forms only")
-        form = {name: str(value) for name, value in (await request.post()).items()}
-        call = read_call(method, dict(request.query) | form)
+        form: dict[str, str] = dict(request.query)
+        files: JsonObject = {}
+        for name, value in (await request.post()).items():
+            if isinstance(value, web.FileField):
+                files[name] = self._keep(value)
+            else:
+                form[name] = str(value)
+        call = read_call(method, form, files)
         if isinstance(call, str):
             raise TelegramRefusalError(call)
         self.log.append({"method": method, "arguments": call})
         return call
+
+    def _keep(self, field: web.FileField) -> JsonObject:
+        content = field.file.read()
+        file_id = hashlib.sha256(content).hexdigest()[:20]
+        self._files[file_id] = content
+        return {"file_id": file_id, "name": field.filename, "size": len(content)}
+
+    async def serve_file(self, request: web.Request) -> web.StreamResponse:
+        """The bytes of a file by the path that getFile gave."""
+        file_id = request.match_info["path"].removeprefix("files/")
+        self.calls["file"] += 1
+        if request.match_info["token"] != self.token or file_id not in self._files:
+            return web.Response(status=404, text="Not Found")
+        call: JsonObject = {}
+        if self._take(FaultKind.DROP_REQUEST, "file", call):
+            _abort(request)
+        if fault := self._take(FaultKind.SERVER_ERROR, "file", call):
+            return web.Response(status=fault.status)
+        return web.Response(body=self._files[file_id])
 
     def _take(self, kind: FaultKind, method: str, call: JsonObject) -> Fault | None:
         return self._faults.take(kind, method, text_of(call, "text"), str(call.get("chat_id", "")))

@@ -26,6 +26,9 @@ class TelegramControl:
             "edit": self._edit,
             "update": self._update,
             "migrate": self._migrate,
+            "press": self._press,
+            "queries": lambda asked: {"queries": dict[str, JsonValue](telegram.town.queries)},
+            "upload": self._upload,
             "kick": self._kick,
             "transcript": self._transcript,
             "counters": lambda asked: self._telegram.counters(),
@@ -75,6 +78,19 @@ class TelegramControl:
 
     def _migrate(self, asked: JsonObject) -> JsonObject:
         return {"chat": self._telegram.migrate(_signed(asked, "chat", 0))}
+
+    def _press(self, asked: JsonObject) -> JsonObject:
+        chat = _signed(asked, "chat", FORUM)
+        post = self._telegram.town.find_post(chat, int_of(asked, "message_id"))
+        if post is None:
+            raise ValueError("no such message")
+        user = int_of(asked, "user", ANA)
+        return {"query": self._telegram.press(post, text_of(asked, "label"), user=user)}
+
+    def _upload(self, asked: JsonObject) -> JsonObject:
+        """A file of a person's, to be named in `extra` of what the person says next."""
+        content = text_of(asked, "content").encode()
+        return self._telegram.add_file(content, text_of(asked, "name") or "notes.txt")
 
     def _kick(self, asked: JsonObject) -> JsonObject:
         self._telegram.town.chats[_signed(asked, "chat", FORUM)].has_bot = False

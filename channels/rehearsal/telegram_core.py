@@ -8,6 +8,7 @@ from collections.abc import Callable
 from channels.fields import text_of, to_object
 from channels.rehearsal.faults import Faults, fault_from_json
 from channels.rehearsal.telegram_api import BotApi
+from channels.rehearsal.telegram_markup import list_buttons
 from channels.rehearsal.telegram_methods import BotMethods
 from channels.rehearsal.telegram_rules import find_entities
 from channels.rehearsal.telegram_state import ANA, FORUM, Posted, Town
@@ -29,7 +30,7 @@ class TelegramCore:
         self.town = Town()
         self.queue = UpdateQueue()
         self.methods = BotMethods(self.town, self.queue)
-        self.api = BotApi(self.faults, self.methods.table())
+        self.api = BotApi(self.faults, self.methods.table(), self.town.files)
 
     @property
     def bot_token(self) -> str:
@@ -76,6 +77,31 @@ class TelegramCore:
         edited = self.town.message_json(post) | {"edit_date": post.date + 1}
         self.queue.push(edited_message=edited)
         return post
+
+    def press(self, post: Posted, label: str, *, user: int = ANA) -> str:
+        """A person presses a button of a message of the bot's; the id of the query."""
+        buttons = list_buttons(post.markup)
+        data = next((text_of(b, "callback_data") for b in buttons if b["text"] == label), "")
+        if not data:
+            raise ValueError(f"no button {label!r}")
+        query_id = f"q{len(self.town.queries) + 1}"
+        self.town.queries[query_id] = None
+        query: JsonObject = {
+            "id": query_id,
+            "from": self.town.users[user].as_json(),
+            "chat_instance": "1",
+            "message": self.town.message_json(post),
+            "data": data,
+        }
+        self.queue.push(callback_query=query)
+        return query_id
+
+    def add_file(self, content: bytes, name: str = "notes.txt") -> JsonObject:
+        """A document to say something with, whose bytes can be fetched."""
+        file_id = f"f{len(self.town.files) + 1}"
+        self.town.files[file_id] = content
+        shown: JsonObject = {"file_id": file_id, "file_unique_id": f"u{file_id}"}
+        return shown | {"file_name": name, "file_size": len(content)}
 
     def migrate(self, chat: int) -> int:
         """A basic group becomes a supergroup; both chats are told. Returns the new id."""

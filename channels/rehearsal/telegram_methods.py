@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from channels.fields import int_of, is_true, list_of, object_of, objects_of, text_of
 from channels.rehearsal.telegram_api import Method, TelegramRefusalError
+from channels.rehearsal.telegram_extras import BotExtras, UploadMethods
+from channels.rehearsal.telegram_markup import check_markup
 from channels.rehearsal.telegram_rules import REACTIONS, check_text
 from channels.rehearsal.telegram_state import Chat, Posted, Town
 from channels.rehearsal.telegram_updates import PollEndedError, UpdateQueue
 from geode.messages import JsonObject, JsonValue
 
+WEBHOOK_ACTIVE = (
+    "Conflict: can't use getUpdates method while webhook is active; "
+    "use deleteWebhook to delete the webhook first"
+)
 CONFLICT = (
     "Conflict: terminated by other getUpdates request; "
     "make sure that only one bot instance is running"
@@ -33,6 +39,8 @@ class BotMethods:
             "sendMessage": self.send_message,
             "editMessageText": self.edit_message_text,
             "setMessageReaction": self.set_message_reaction,
+            **BotExtras(self._town, self._queue, self.find_chat).table(),
+            **UploadMethods(self._town, self.make_post).table(),
         }
 
     async def get_me(self, call: JsonObject) -> JsonValue:
@@ -45,6 +53,8 @@ class BotMethods:
 
     async def get_updates(self, call: JsonObject) -> JsonValue:
         """getUpdates."""
+        if self._queue.webhook is not None:
+            raise TelegramRefusalError(WEBHOOK_ACTIVE)
         try:
             return list[JsonValue](await self._queue.poll(call))
         except PollEndedError:
@@ -54,48 +64,56 @@ class BotMethods:
         """deleteWebhook; there is none, which is fine for Telegram too."""
         if is_true(call, "drop_pending_updates"):
             raise TelegramRefusalError("Bad Request: the stand-in drops no updates")
+        self._queue.webhook = None
         return True
 
     async def send_message(self, call: JsonObject) -> JsonValue:
         """sendMessage."""
-        chat = self._chat(call)
-        if description := check_text(call):
+        post = self.make_post(call)
+        if description := check_text(call) or check_markup(call):
             raise TelegramRefusalError(description)
-        post = Posted(
+        post.text, post.entities = text_of(call, "text").strip(), list_of(call, "entities")
+        post.markup = object_of(call, "reply_markup")
+        return self._town.message_json(self._town.add_post(post))
+
+    def make_post(self, call: JsonObject) -> Posted:
+        """A message of the bot's in the place that a call names; not kept yet."""
+        chat = self.find_chat(call)
+        return Posted(
             chat=chat.id,
             message_id=0,
             sender=self._town.bot.id,
-            text=text_of(call, "text").strip(),
+            text="",
             topic=self._topic(chat, call),
             reply_to=self._reply_to(chat, call),
-            entities=list_of(call, "entities"),
             arguments=call,
         )
-        return self._town.message_json(self._town.add_post(post))
 
     async def edit_message_text(self, call: JsonObject) -> JsonValue:
         """editMessageText."""
-        chat = self._chat(call)
+        chat = self.find_chat(call)
         post = self._town.find_post(chat.id, int_of(call, "message_id"))
         if post is None:
             raise TelegramRefusalError("Bad Request: message to edit not found")
         if post.sender != self._town.bot.id:
             raise TelegramRefusalError("Bad Request: message can't be edited")
-        if description := check_text(call):
+        if description := check_text(call) or check_markup(call, is_edit=True):
             raise TelegramRefusalError(description)
         text, entities = text_of(call, "text").strip(), list_of(call, "entities")
-        if (text, entities) == (post.text, post.entities):
+        markup = object_of(call, "reply_markup")
+        if (text, entities, markup) == (post.text, post.entities, post.markup):
             raise TelegramRefusalError(
                 "Bad Request: message is not modified: specified new message content and reply "
                 "markup are exactly the same as a current content and reply markup of the message"
             )
         post.edits.append(post.text)
         post.text, post.entities, post.arguments = text, entities, call
+        post.markup = markup
         return self._town.message_json(post)
 
     async def set_message_reaction(self, call: JsonObject) -> JsonValue:
         """setMessageReaction."""
-        chat = self._chat(call)
+        chat = self.find_chat(call)
         post = self._town.find_post(chat.id, int_of(call, "message_id"))
         if post is None:
             raise TelegramRefusalError("Bad Request: message to react not found")
@@ -105,7 +123,8 @@ class BotMethods:
         post.reactions[self._town.bot.id] = emojis
         return True
 
-    def _chat(self, call: JsonObject) -> Chat:
+    def find_chat(self, call: JsonObject) -> Chat:
+        """The chat that a call names; refused when it moved or the bot is not in it."""
         chat = self._town.chats.get(int_of(call, "chat_id"))
         if chat is None:
             raise TelegramRefusalError("Bad Request: chat not found")

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from channels.fields import int_of, list_of, text_of, to_object
+from channels.fields import int_of, list_of, object_of, text_of, to_object
 from channels.text import utf16_length
 from geode.messages import JsonObject, JsonValue
 
@@ -23,6 +23,7 @@ ENTITY_TYPES = frozenset(
         "code",
         "pre",
         "text_link",
+        "text_mention",
         "blockquote",
         "expandable_blockquote",
     }
@@ -40,11 +41,29 @@ _SEND: Final[dict[str, str]] = {
     "message_thread_id": "int",
     "reply_parameters": "json",
     "disable_notification": "bool",
+    "reply_markup": "json",
+}
+_UPLOAD: Final[dict[str, str]] = {
+    "chat_id": "int",
+    "caption": "str",
+    "caption_entities": "json",
+    "message_thread_id": "int",
+    "reply_parameters": "json",
 }
 METHODS: Final[dict[str, dict[str, str]]] = {
     "getMe": {},
     "getUpdates": {"offset": "int", "limit": "int", "timeout": "int", "allowed_updates": "json"},
     "deleteWebhook": {"drop_pending_updates": "bool"},
+    "setWebhook": {"url": "str", "secret_token": "str", "allowed_updates": "json"},
+    "getWebhookInfo": {},
+    "getMyCommands": {},
+    "setMyCommands": {"commands": "json"},
+    "getChatMember": {"chat_id": "int", "user_id": "int"},
+    "getFile": {"file_id": "str"},
+    "answerCallbackQuery": {"callback_query_id": "str", "text": "str", "show_alert": "bool"},
+    "sendChatAction": {"chat_id": "int", "action": "str", "message_thread_id": "int"},
+    "sendDocument": {**_UPLOAD, "document": "file"},
+    "sendPhoto": {**_UPLOAD, "photo": "file"},
     "sendMessage": _SEND,
     "editMessageText": {
         "chat_id": "int",
@@ -53,6 +72,7 @@ METHODS: Final[dict[str, dict[str, str]]] = {
         "entities": "json",
         "parse_mode": "str",
         "link_preview_options": "json",
+        "reply_markup": "json",
     },
     "setMessageReaction": {
         "chat_id": "int",
@@ -66,15 +86,25 @@ REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "sendMessage": ("chat_id", "text"),
     "editMessageText": ("chat_id", "message_id", "text"),
     "setMessageReaction": ("chat_id", "message_id"),
+    "setWebhook": ("url",),
+    "setMyCommands": ("commands",),
+    "getChatMember": ("chat_id", "user_id"),
+    "getFile": ("file_id",),
+    "answerCallbackQuery": ("callback_query_id",),
+    "sendChatAction": ("chat_id", "action"),
+    "sendDocument": ("chat_id", "document"),
+    "sendPhoto": ("chat_id", "photo"),
 }
 _INT = re.compile(r"-?[0-9]+")
 _DETECTED = re.compile(r"(?<![\w@/])(?:@[A-Za-z]\w{3,31}|/[A-Za-z0-9_]{1,32}(?:@\w+)?)", re.ASCII)
 
 
-def read_call(method: str, form: dict[str, str]) -> JsonObject | str:
+def read_call(method: str, form: dict[str, str], files: JsonObject) -> JsonObject | str:
     """The fields of a call as values, or Telegram's description of what is wrong with them."""
     known = METHODS[method]
-    call: JsonObject = {}
+    if stray := next((name for name in files if known.get(name) != "file"), ""):
+        return f"Bad Request: unknown file {stray}"
+    call: JsonObject = dict(files)
     for name, text in form.items():
         if name not in known:
             return f"Bad Request: unknown field {name}"
@@ -97,6 +127,8 @@ def _read_value(kind: str, text: str) -> JsonValue:
                 return orjson.loads(text)
             except orjson.JSONDecodeError:
                 return None
+        case "file":
+            return None  # what is uploaded comes as a part of its own
         case _:
             return text
 
@@ -117,6 +149,8 @@ def check_entities(text: str, call: JsonObject) -> str:
     """Whether every entity lies within the text, on whole characters, and nests as it may."""
     raw = list_of(call, "entities")
     entities = [to_object(item) for item in raw]
+    if any(_names_nobody(entity) for entity in entities):
+        return "Bad Request: can't parse entities: text_mention of nobody"
     if len(entities) > ENTITIES_MAX:
         return "Bad Request: can't parse entities: too many"
     edges = _unit_edges(text)
@@ -131,6 +165,11 @@ def check_entities(text: str, call: JsonObject) -> str:
         spans.append((start, end, kind))
     clash = next((pair for pair in _pairs(spans) if _clash(*pair)), None)
     return f"Bad Request: can't parse entities: {clash}" if clash else ""
+
+
+def _names_nobody(entity: JsonObject) -> bool:
+    is_mention = text_of(entity, "type") == "text_mention"
+    return is_mention and not int_of(object_of(entity, "user"), "id")
 
 
 def _unit_edges(text: str) -> set[int]:

@@ -14,6 +14,7 @@ ANA, BEN, STRANGER = 101, 102, 103
 FORUM, CLUB, BASIC = -1001000000001, -1001000000002, -505
 TOPIC_WORK, TOPIC_PLAY = 42, 43
 ANONYMOUS_ADMIN = 1087968824
+MEDIA = ("photo", "document", "video", "animation", "audio", "voice", "video_note")
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ class Chat:
     topics: dict[int, str] = field(default_factory=dict[int, str])
     migrated_to: int = 0
     has_bot: bool = True
+    is_run_by_bot: bool = False
+    """The bot is an administrator."""
 
     def as_json(self) -> JsonObject:
         """The chat as messages show it."""
@@ -70,6 +73,8 @@ class Posted:
     reactions: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     date: int = 0
     is_gone: bool = False
+    markup: JsonObject = field(default_factory=dict[str, JsonValue])
+    """The keyboard or prompt below it."""
 
 
 class Town:
@@ -79,6 +84,13 @@ class Town:
         self.users: dict[int, User] = {}
         self.chats: dict[int, Chat] = {}
         self.posts: dict[int, list[Posted]] = {}
+        self.files: dict[str, bytes] = {}
+        """What can be fetched, by file id."""
+        self.typing: list[tuple[int, int]] = []
+        """Each chat and topic in which the bot was shown typing."""
+        self.commands: list[JsonValue] = []
+        self.queries: dict[str, JsonObject | None] = {}
+        """Each press of a button, with its answer once there is one."""
         self._next_message = 10
         self.bot = self.add_user(User(BOT_ID, "Geode", "geode_bot", is_bot=True))
         for user, name in ((ANA, "Ana"), (BEN, "Ben"), (STRANGER, "Stranger")):
@@ -140,11 +152,13 @@ class Town:
             shown |= {"message_thread_id": post.topic, "is_topic_message": True}
         if depth and (replied := self._replied(post, chat)):
             shown["reply_to_message"] = replied
+        if "inline_keyboard" in post.markup:
+            shown["reply_markup"] = post.markup
         shown.update(post.extra)
         return shown
 
     def _words(self, post: Posted) -> JsonObject:
-        has_media = any(name in post.extra for name in ("photo", "document"))
+        has_media = any(name in post.extra for name in MEDIA)
         text, entities = ("caption", "caption_entities") if has_media else ("text", "entities")
         shown: JsonObject = {text: post.text} if post.text else {}
         found = post.entities or find_entities(post.text)

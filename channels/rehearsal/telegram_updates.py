@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass
 
 from channels.fields import int_of, list_of
 from geode.messages import JsonObject, JsonValue
@@ -16,6 +17,15 @@ class PollEndedError(Exception):
     """A newer poll took over; the older one is answered with a conflict."""
 
 
+@dataclass(slots=True)
+class Webhook:
+    """Where updates are posted to, and how the last attempt went wrong."""
+
+    url: str
+    secret: str
+    failure: str = ""
+
+
 class UpdateQueue:
     """Updates stay until a later poll names a higher offset."""
 
@@ -25,6 +35,7 @@ class UpdateQueue:
         self._allowed: frozenset[str] | None = None
         self._changed = asyncio.Event()
         self._poll = 0
+        self.webhook: Webhook | None = None
         self.confirmed_below = 0
         """Every update below this was confirmed; what is confirmed never comes again."""
         self.delivered: Counter[int] = Counter()
@@ -60,8 +71,7 @@ class UpdateQueue:
         mine = self._poll
         self._changed.set()
         if "allowed_updates" in call:
-            names = [name for name in list_of(call, "allowed_updates") if isinstance(name, str)]
-            self._allowed = frozenset(names) if names else None
+            self.allow([n for n in list_of(call, "allowed_updates") if isinstance(n, str)])
         self._confirm(int_of(call, "offset"))
         await self._wait(mine, int_of(call, "timeout"))
         if mine != self._poll:
@@ -71,6 +81,14 @@ class UpdateQueue:
         for update in found:
             self.delivered[int_of(update, "update_id")] += 1
         return found
+
+    def allow(self, names: list[str]) -> None:
+        """Hand over these kinds of updates only; none: Telegram's own choice."""
+        self._allowed = frozenset(names) if names else None
+
+    def settle(self, update_id: int) -> None:
+        """A webhook took the update."""
+        self._updates = [u for u in self._updates if int_of(u, "update_id") != update_id]
 
     def end_polls(self) -> None:
         """Let whoever waits be answered at once."""

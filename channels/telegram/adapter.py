@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from channels.telegram.answers import Answers
+from channels.telegram.claim import TokenClaim
+from channels.telegram.commands import register_commands
 from channels.telegram.entities import BotIdentity
+from channels.telegram.errands import Errands
 from channels.telegram.failures import PlatformRefusedError, TokenRefusedError
 from channels.telegram.flood import ChatPauses
-from channels.telegram.parse import GENERAL, PLATFORM
-from channels.telegram.polling import Health, PollingTimes, UpdatePoller
-from channels.telegram.render import render_parts, render_plain
+from channels.telegram.health import Health
+from channels.telegram.places import PLATFORM, topic_of
+from channels.telegram.polling import PollingTimes, UpdatePoller
+from channels.telegram.privacy import advise_on_privacy
+from channels.telegram.reception import Reception
+from channels.telegram.render import mark_doubled, render_caption, render_parts, render_plain
 from channels.telegram.settings import TELEGRAM_API_URL, TelegramSettings
-from channels.telegram.web import TelegramWeb
+from channels.telegram.web import Target, TelegramWeb, Upload
+from channels.telegram.webhook import (
+    BAD_SECRET,
+    SECRET,
+    WebhookPlace,
+    WebhookReceiver,
+    WebhookTimes,
+)
 from geode.errors import (
     ChannelDownError,
     ChannelError,
@@ -23,12 +37,14 @@ from geode.errors import (
     SendUnfindableError,
     StoreError,
 )
-from geode.messages import JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
+from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
 
 log = logging.getLogger(__name__)
 
 REACTION = "👀"
+PHOTO_TYPES = frozenset({"image/jpeg", "image/png", "image/webp"})
+PHOTO_BYTES_MAX = 10_000_000
 STOP_S = 10.0
 LIMITS = ChannelLimits(text_units_max=4_096, file_bytes_max=20_000_000)
 STAYED_BEHIND = "The message stayed in the chat that the group was before."
@@ -42,6 +58,7 @@ class TelegramTimes:
     call_s: float = 15.0
     """One call; below delivery's own time-out, so that the outcome has a name."""
     polling: PollingTimes = field(default_factory=PollingTimes)
+    webhook: WebhookTimes = field(default_factory=WebhookTimes)
 
 
 class TelegramChannel(Channel):
@@ -57,7 +74,11 @@ class TelegramChannel(Channel):
         api_url = settings.api_url or TELEGRAM_API_URL
         self._web = TelegramWeb(api_url, self._token or NO_TOKEN, timeout_s=times.call_s)
         self._pauses = ChatPauses(context.clock)
+        self._errands = Errands()
+        self._claim = TokenClaim(api_url, self._token)
         self._intake: Intake | None = None
+        self._advice = ""
+        """What the operator should do though updates come in."""
         self._status = ChannelStatus("starting", since_us=context.clock.now_us())
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
@@ -78,8 +99,7 @@ class TelegramChannel(Channel):
         return self._status
 
     def _report(self, state: Health, reason: str) -> None:
-        if state == "degraded":
-            reason = f"{reason[:-1]}: check channels.telegram.token ({self._settings.token})."
+        reason = reason or (self._advice if state == "up" else "")
         if (state, reason) != (self._status.state, self._status.reason):
             log.info("telegram_status state=%s reason=%s", state, reason)
             self._status = ChannelStatus(state, reason, self._context.clock.now_us())
@@ -89,8 +109,8 @@ class TelegramChannel(Channel):
 
         A refused token is reported as degraded and tried again, slowly: it may be replaced.
         """
-        if not self._token:
-            self._report("degraded", "The token is missing.")
+        if reason := self._find_fault():
+            self._report("degraded", reason)
             return
         self._ended.clear()
         self._intake = intake
@@ -101,9 +121,20 @@ class TelegramChannel(Channel):
                 await self._stopping.wait()
                 receiving.cancel()
         finally:
+            await self._errands.close()
+            self._claim.release()
             # Delivery may still be sending; `stop` closes the connections.
             self._status = ChannelStatus("stopped", since_us=self._context.clock.now_us())
             self._ended.set()
+
+    def _find_fault(self) -> str:
+        """What only the operator can mend before anything is tried."""
+        if not self._token:
+            return "The token is missing."
+        secret = self._context.secrets.get("webhook_secret", "")
+        if self._settings.mode == "webhook" and not SECRET.fullmatch(secret):
+            return BAD_SECRET
+        return ""
 
     async def stop(self) -> None:
         """Close every connection; safe to call twice, and before `start`."""
@@ -113,35 +144,58 @@ class TelegramChannel(Channel):
         await self._web.close()
 
     async def _receive(self, intake: Intake) -> None:
+        await self._take_claim()
         bot = await self._identify()
-        poller = UpdatePoller(
-            self._web,
-            bot,
-            intake,
-            clock=self._context.clock,
-            failpoints=self._context.failpoints,
-            times=self._times.polling,
+        self._errands.begin("register_commands", register_commands(self._web))
+        self._errands.begin("advise", self._advise(bot))
+        clock, times = self._context.clock, self._times
+        answers = Answers(self._web, self._context.redactor, self._pauses, self._errands)
+        reception = Reception(
+            bot.id, intake, answers, clock=clock, failpoints=self._context.failpoints
         )
-        await poller.run(self._report)
+        if self._settings.mode == "polling":
+            poller = UpdatePoller(self._web, bot, reception, clock=clock, times=times.polling)
+            await poller.run(self._report)
+            return
+        place = WebhookPlace(
+            self._settings.webhook_url,
+            self._settings.webhook_listen,
+            self._context.secrets.get("webhook_secret", ""),
+        )
+        receiver = WebhookReceiver(
+            self._web, bot, reception, place, clock=clock, times=times.webhook
+        )
+        await receiver.run(self._report)
+
+    async def _take_claim(self) -> None:
+        """Wait until no other process of this machine receives this bot's updates."""
+        while holder := await asyncio.to_thread(self._claim.take):
+            self._report("conflict", f"Another GEODE ({holder}) has this token: stop it.")
+            await self._context.clock.sleep(self._times.polling.conflict_retry_s)
+
+    async def _advise(self, bot: BotIdentity) -> None:
+        self._advice = await advise_on_privacy(self._web, bot, self._context.places)
+        if self._status.state == "up":
+            self._report("up", "")
 
     async def _identify(self) -> BotIdentity:
-        """Who we are, with no webhook in the way; waits until Telegram says so."""
+        """Who we are, with no webhook in the way of polling; waits until Telegram says so."""
         times = self._times.polling
         pause_s = times.backoff_s_min
         while True:
             try:
                 bot = await self._web.identify()
-                await self._web.leave_webhook()
+                if self._settings.mode == "polling":
+                    await self._web.leave_webhook()
             except TokenRefusedError as error:
-                self._report("degraded", str(error))
+                where = f"check channels.telegram.token ({self._settings.token})"
+                self._report("degraded", f"{str(error)[:-1]}: {where}.")
                 await self._context.clock.sleep(times.token_retry_s)
             except ChannelError as error:
                 self._report("down", str(error))
                 await self._context.clock.sleep(pause_s)
                 pause_s = min(pause_s * 2, times.backoff_s_max)
             else:
-                if not bot.reads_all:
-                    log.info("telegram_privacy_mode_is_on: groups hand over mentions and replies")
                 return bot
 
     def plan(self, body: OutboundBody) -> tuple[Part, ...]:
@@ -154,16 +208,48 @@ class TelegramChannel(Channel):
         A group that became a supergroup is followed: nothing was sent, messages have new ids
         there, and a basic group has no topics.
         """
-        topic = 0 if place.thread.thread in ("", GENERAL) else int(place.thread.thread)
         content = _content(part)
+        return await self._post(place, lambda to: self._web.send(to, content))
+
+    async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
+        """Post a file with its caption, pictures as such; as `send` otherwise."""
+        assert part.file is not None, "a part to upload is a file"
+        caption = render_caption(part.plain) if part.plain.strip() else {}
+        is_photo = part.file.media_type in PHOTO_TYPES and len(content) <= PHOTO_BYTES_MAX
+        file = Upload(part.file.name, content, caption, is_photo=is_photo)
+        try:
+            return await self._post(place, lambda to: self._web.upload(to, file))
+        except PlatformRefusedError:
+            if not is_photo:
+                raise
+            # Not every picture is one that Telegram takes as a photo.
+            document = replace(file, is_photo=False)
+            return await self._post(place, lambda to: self._web.upload(to, document))
+
+    async def _post(self, place: Place, post: Callable[[Target], Awaitable[str]]) -> str:
         chat = place.thread.channel
         try:
             with self._pauses.pacing(chat):
-                return await self._web.send(chat, content, topic, _id_of(place.reply_to))
+                return await post(Target(chat, topic_of(place.thread), _id_of(place.reply_to)))
         except PlaceMovedError as error:
             await self._note_move(place.thread, error.new_channel)
             with self._pauses.pacing(error.new_channel):
-                return await self._web.send(error.new_channel, content, 0, 0)
+                return await post(Target(error.new_channel))
+
+    def mark_repeated(self, part: Part) -> Part:
+        """The part with a line that says that it may stand there twice."""
+        return mark_doubled(part)
+
+    async def download(self, file: FileRef, bytes_max: int) -> bytes:
+        """A file's bytes; of more than 20 MB the public Bot API hands out nothing."""
+        return await self._web.download(file.id, bytes_max)
+
+    async def set_status(self, place: Place, line: str) -> None:
+        """Show the typing indicator; it ends by itself."""
+        chat = place.thread.channel
+        if line:
+            with self._pauses.pacing(chat):
+                await self._web.show_typing(chat, topic_of(place.thread))
 
     async def edit(self, place: Place, message_id: str, part: Part) -> None:
         """Replace a message of ours; one that already reads so is fine."""

@@ -12,6 +12,7 @@ from telegram.error import TelegramError
 from geode.errors import (
     ChannelDownError,
     ChannelError,
+    FileUnavailableError,
     FormatRefusedError,
     PlaceMovedError,
     SendRateLimitedError,
@@ -21,7 +22,8 @@ from geode.errors import (
 
 Result = TypeVar("Result")
 
-UNAUTHORIZED, NOT_FOUND, CONFLICT, TOO_MANY_REQUESTS, SERVER_ERROR = 401, 404, 409, 429, 500
+UNAUTHORIZED, NOT_FOUND, CONFLICT = 401, 404, 409
+TOO_LARGE, TOO_MANY_REQUESTS, SERVER_ERROR = 413, 429, 500
 RETRY_AFTER_DEFAULT_S = 5
 UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 """Nothing left this machine."""
@@ -35,6 +37,7 @@ WORDS = {
     "message thread not found": "The topic is gone.",
     "topic_closed": "The topic is closed.",
     "topic_deleted": "The topic is gone.",
+    "entity too large": "The file is too large for Telegram.",
     "message to edit not found": "The message is gone.",
     "message can't be edited": "The message can no longer be changed.",
 }
@@ -61,6 +64,13 @@ class ConflictError(ChannelDownError):
     """Somebody else receives this bot's updates."""
 
 
+def too_large(bytes_max: int) -> FileUnavailableError:
+    """A file that is larger than may be fetched."""
+    return FileUnavailableError(
+        f"The file is larger than {bytes_max // 1_000_000} MB; please send a smaller one."
+    )
+
+
 class PlatformRefusedError(SendRefusedError):
     """Telegram refused a call for good."""
 
@@ -68,6 +78,7 @@ class PlatformRefusedError(SendRefusedError):
         lowered = description.lower()
         known = next((said for words, said in WORDS.items() if words in lowered), "")
         super().__init__(known or f"Telegram refused the call ({description}).")
+        self.description = description
         self.is_unmodified = "message is not modified" in lowered
 
 
@@ -106,6 +117,6 @@ def _refusal_of(error: RefusedCallError, *, is_write: bool) -> ChannelError:
 
 def _content_refusal(error: RefusedCallError) -> ChannelError:
     lowered = error.description.lower()
-    if any(words in lowered for words in FORMAT_WORDS):
+    if error.code != TOO_LARGE and any(words in lowered for words in FORMAT_WORDS):
         return FormatRefusedError(f"Telegram refused the formatting ({error.description}).")
     return PlatformRefusedError(error.description)

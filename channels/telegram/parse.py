@@ -5,53 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from channels.commands import parse_command
 from channels.fields import int_of, is_true, object_of, objects_of, text_of
 from channels.telegram.entities import (
     BotIdentity,
+    SpokenCommand,
     Words,
     find_command,
     is_bot_named,
     without_mentions,
 )
-from geode.messages import ChatCommand, InboundMessage, JsonObject, Person, Thread
+from channels.telegram.files import name_attachments, read_files
+from channels.telegram.places import read_person, read_thread
+from channels.telegram.presses import BlankWords, Query, parse_query, parse_words
+from geode.messages import ButtonPress, ChatCommand, InboundMessage, JsonObject
 
-PLATFORM: Final = "telegram"
-ALLOWED_UPDATES: Final = ("message", "edited_message")
-GENERAL: Final = "1"
-"""A forum's General topic; Telegram gives it this id and refuses it in a send."""
-VERBS: Final = frozenset(
-    [
-        "new",
-        "stop",
-        "status",
-        "usage",
-        "help",
-        "whoami",
-        "model",
-        "jobs",
-        "why",
-        "review",
-        "effects",
-        "computer",
-        "compact",
-        "forget",
-    ]
-)
+ALLOWED_UPDATES: Final = ("message", "edited_message", "callback_query")
 NOT_PEOPLE: Final = frozenset({777000, 1087968824, 136817688})
 """Telegram itself, whoever writes as an anonymous admin, and whoever writes as a channel."""
-ATTACHMENTS: Final = (
-    "photo",
-    "document",
-    "video",
-    "animation",
-    "audio",
-    "voice",
-    "video_note",
-    "sticker",
-    "contact",
-    "location",
-    "poll",
-)
 ID_DIGITS: Final = 20
 
 
@@ -78,7 +49,16 @@ class Migration:
     new_chat: str
 
 
-Parsed: TypeAlias = InboundMessage | ChatCommand | AlbumPart | Migration | Dropped
+Parsed: TypeAlias = (
+    InboundMessage
+    | ChatCommand
+    | ButtonPress
+    | BlankWords
+    | Query
+    | AlbumPart
+    | Migration
+    | Dropped
+)
 
 
 def parse_update(update: JsonObject, bot: BotIdentity) -> Parsed:
@@ -89,6 +69,8 @@ def parse_update(update: JsonObject, bot: BotIdentity) -> Parsed:
     if message := object_of(update, "edited_message"):
         parsed = _parse_message(message, bot, key, is_edit=True)
         return replace(parsed, kind="edit") if isinstance(parsed, InboundMessage) else parsed
+    if query := object_of(update, "callback_query"):
+        return parse_query(query, bot.id, key) or Dropped("malformed")
     kind = next((name for name in update if name != "update_id"), "unknown")
     return Dropped(f"update.{kind}")
 
@@ -99,17 +81,41 @@ def _parse_message(
     if early := _read_early(message, bot):
         return early
     words = _read_words(message)
+    spoken = _spoken(message, words, bot, key)
+    place = (spoken.thread, spoken.sender)
+    if answered := parse_words(message, words.text, place, bot.id, key):
+        return Dropped("edited_words") if is_edit else answered
     command = find_command(words)
     if command is not None and not command.is_for(bot):
         return Dropped("other_bots_command")
-    spoken = _spoken(message, words, bot, key)
-    if command is not None and command.verb in VERBS and not is_edit:
-        return ChatCommand(spoken.thread, spoken.sender, command.verb, command.argument, key)
-    if not spoken.text:
+    if not is_edit and (asked := command or _find_written(words, bot)):
+        return _command(spoken, asked)
+    if not spoken.text and not spoken.files:
         return Dropped("empty_text")
     album = text_of(message, "media_group_id")
     is_part = bool(album) and not is_edit
     return AlbumPart(f"{spoken.thread.channel}/{album}", spoken) if is_part else spoken
+
+
+def _find_written(words: Words, bot: BotIdentity) -> SpokenCommand | None:
+    """A command written as `!verb`, or as a mention and a verb."""
+    found = parse_command(without_mentions(words, bot), is_mention=is_bot_named(words, bot))
+    return SpokenCommand(found[0], "", found[1]) if found else None
+
+
+def _command(spoken: InboundMessage, command: SpokenCommand) -> ChatCommand:
+    # Telegram's own greeting of a bot; whoever sends it wants to know what the bot is for.
+    verb = "help" if command.verb == "start" and spoken.is_direct else command.verb
+    return ChatCommand(
+        spoken.thread,
+        spoken.sender,
+        verb,
+        command.argument,
+        spoken.dedupe_key,
+        message_id=spoken.message_id,
+        reply_to=spoken.reply_to,
+        is_direct=spoken.is_direct,
+    )
 
 
 def _read_early(message: JsonObject, bot: BotIdentity) -> Migration | Dropped | None:
@@ -121,20 +127,22 @@ def _read_early(message: JsonObject, bot: BotIdentity) -> Migration | Dropped | 
 
 
 def _spoken(message: JsonObject, words: Words, bot: BotIdentity, key: str) -> InboundMessage:
-    chat = object_of(message, "chat")
-    is_direct = text_of(chat, "type") == "private"
+    is_direct = text_of(object_of(message, "chat"), "type") == "private"
     message_id = str(int_of(message, "message_id"))
+    thread = read_thread(message, bot.id)
+    assert thread is not None, "a message without a chat was dropped"
     return InboundMessage(
-        thread=Thread(PLATFORM, bot.id, str(int_of(chat, "id")), _topic_of(message)),
+        thread=thread,
         message_id=message_id,
         order_key=message_id.rjust(ID_DIGITS, "0"),
         dedupe_key=key,
-        sender=_person(object_of(message, "from")),
+        sender=read_person(object_of(message, "from")),
         text=_with_notes(without_mentions(words, bot), message),
         is_addressed=is_direct or is_bot_named(words, bot) or _answers_bot(message, bot),
         is_direct=is_direct,
         reply_to="" if is_direct else message_id,
         sent_at_us=int_of(message, "date") * 1_000_000,
+        files=read_files(message),
     )
 
 
@@ -166,14 +174,6 @@ def _read_words(message: JsonObject) -> Words:
     return Words(text_of(message, "caption"), tuple(objects_of(message, "caption_entities")))
 
 
-def _topic_of(message: JsonObject) -> str:
-    """A reply outside a topic carries a thread id too, so only a topic's message names a topic."""
-    topic = int_of(message, "message_thread_id")
-    if topic and is_true(message, "is_topic_message"):
-        return str(topic)
-    return GENERAL if is_true(object_of(message, "chat"), "is_forum") else ""
-
-
 def _answers_bot(message: JsonObject, bot: BotIdentity) -> bool:
     replied = object_of(message, "reply_to_message")
     # In a topic every message seems to answer the one that opened the topic.
@@ -182,24 +182,9 @@ def _answers_bot(message: JsonObject, bot: BotIdentity) -> bool:
     return str(int_of(object_of(replied, "from"), "id")) == bot.id
 
 
-def _person(sender: JsonObject) -> Person:
-    names = (text_of(sender, "first_name"), text_of(sender, "last_name"))
-    name = " ".join(part for part in names if part) or text_of(sender, "username")
-    return Person(str(int_of(sender, "id")), name)
-
-
 def _with_notes(text: str, message: JsonObject) -> str:
-    found = [name for name in ATTACHMENTS if message.get(name)]
-    if "animation" in found and "document" in found:
-        found.remove("document")  # an animation is told twice
-    notes = [f"[attached {_label(name, message)}, not readable here]" for name in found]
     forwarded = ["[forwarded message]"] if object_of(message, "forward_origin") else []
-    return "\n".join([*forwarded, *([text] if text else []), *notes])
-
-
-def _label(name: str, message: JsonObject) -> str:
-    file_name = text_of(object_of(message, name), "file_name")
-    return f"{name}: {file_name}" if file_name else name.replace("_", " ")
+    return "\n".join([*forwarded, *([text] if text else []), *name_attachments(message)])
 
 
 def join_album(messages: list[InboundMessage]) -> InboundMessage:
@@ -208,6 +193,7 @@ def join_album(messages: list[InboundMessage]) -> InboundMessage:
     return replace(
         ordered[0],
         dedupe_key=messages[0].dedupe_key,
-        text="\n".join(message.text for message in ordered),
+        text="\n".join(message.text for message in ordered if message.text),
+        files=tuple(file for message in ordered for file in message.files),
         is_addressed=any(message.is_addressed for message in ordered),
     )

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 from channels.fields import int_of
 from channels.telegram.albums import Albums
 from channels.telegram.entities import BotIdentity
 from channels.telegram.failures import ConflictError, TokenRefusedError
-from channels.telegram.parse import (
-    PLATFORM,
-    AlbumPart,
-    Dropped,
-    Migration,
-    Parsed,
-    parse_update,
-)
+from channels.telegram.health import Report
+from channels.telegram.parse import AlbumPart, Parsed, parse_update
+from channels.telegram.reception import Reception
 from channels.telegram.web import TelegramWeb
 from geode.errors import ChannelError, SendRateLimitedError, StoreError
-from geode.messages import ChatCommand, InboundMessage, JsonObject, Thread
-from geode.ports import Clock, Failpoints, Intake
+from geode.messages import ChatCommand, InboundMessage, JsonObject
+from geode.ports import Clock
 
 log = logging.getLogger(__name__)
 
-Health = Literal["up", "down", "degraded", "conflict"]
-Report = Callable[[Health, str], None]
-
-LIVE_WITHIN_US = 60_000_000
-"""A message that waited longer at Telegram was said while we were away."""
 SILENCE_S_MAX = 6 * 86_400
 """After a week without updates Telegram goes on from an id of its choice."""
 
@@ -61,17 +48,15 @@ class UpdatePoller:
         self,
         web: TelegramWeb,
         bot: BotIdentity,
-        intake: Intake,
+        reception: Reception,
         *,
         clock: Clock,
-        failpoints: Failpoints,
         times: PollingTimes,
     ) -> None:
         self._web = web
         self._bot = bot
-        self._intake = intake
+        self._reception = reception
         self._clock = clock
-        self._failpoints = failpoints
         self._times = times
         self._albums = Albums(quiet_s=times.album_quiet_s, held_s_max=times.album_held_s_max)
         self._offset = 0
@@ -82,8 +67,6 @@ class UpdatePoller:
         self._conflicts = 0
         self._is_connected = False
         """The last poll was answered."""
-        self.dropped: Counter[str] = Counter()
-        """What arrived and was nothing for us, by name."""
 
     async def run(self, report: Report) -> None:
         """Poll, store, confirm."""
@@ -126,7 +109,7 @@ class UpdatePoller:
             report("conflict", f"{str(error)[:-1]}: stop the other receiver of this token.")
             return self._times.conflict_retry_s
         if isinstance(error, TokenRefusedError):
-            report("degraded", str(error))
+            report("degraded", f"{error} The token must be replaced.")
             return self._times.token_retry_s
         report("down", str(error))
         if isinstance(error, SendRateLimitedError):
@@ -153,38 +136,20 @@ class UpdatePoller:
             self._advance(by_id)
 
     async def _take_one(self, update_id: int, parsed: Parsed) -> None:
-        match parsed:
-            case AlbumPart():
-                self._albums.add(update_id, parsed, self._clock.monotonic())
-                return
-            case InboundMessage() | ChatCommand():
-                for name in self._albums.of_sender(parsed.thread, parsed.sender):
-                    await self._close_album(name)
-                await self._accept(parsed)
-            case Migration():
-                await self._note_move(parsed)
-            case Dropped(reason):
-                self.dropped[reason] += 1
-                log.debug("telegram_update_dropped reason=%s", reason)
+        if isinstance(parsed, AlbumPart):
+            self._albums.add(update_id, parsed, self._clock.monotonic())
+            return
+        if isinstance(parsed, (InboundMessage, ChatCommand)):
+            for name in self._albums.of_sender(parsed.thread, parsed.sender):
+                await self._close_album(name)
+        await self._reception.take(parsed)
         self._settled.add(update_id)
 
     async def _close_album(self, name: str) -> None:
         album = self._albums.peek(name)
-        await self._accept(album.message)
+        await self._reception.take(album.message)
         self._settled |= album.parts.keys()
         self._albums.release(name)
-
-    async def _accept(self, event: InboundMessage | ChatCommand) -> None:
-        if isinstance(event, InboundMessage):
-            age_us = self._clock.now_us() - event.sent_at_us
-            event = replace(event, is_catch_up=age_us > LIVE_WITHIN_US)
-        accepted = await self._intake.accept(event)
-        self._failpoints.hit(f"telegram.ack:{accepted.outcome}")
-
-    async def _note_move(self, moved: Migration) -> None:
-        log.warning("telegram_group_migrated old=%s new=%s", moved.old_chat, moved.new_chat)
-        old = Thread(PLATFORM, self._bot.id, moved.old_chat, "")
-        await self._intake.move_place(old, replace(old, channel=moved.new_chat))
 
     def _advance(self, seen: dict[int, JsonObject]) -> None:
         """Move the offset over everything in front that is settled, and not beyond it."""

@@ -44,6 +44,10 @@ class Wakes(Protocol):
         """A message waits for a turn."""
         ...
 
+    def wake_session_later(self, session_id: SessionId) -> None:
+        """The same, once nothing was added for a moment."""
+        ...
+
     def wake_delivery(self, session_id: SessionId) -> None:
         """A row waits to be delivered."""
         ...
@@ -93,8 +97,7 @@ class Inbox:
         Raises `StoreError` when nothing could be stored; the channel's catch-up is then due.
         """
         # A stranger's event must not reach the writer: the facts are assumed before they are read.
-        former = self._former_channels(event.thread)
-        early = admit(event, self._bindings, replace(MOST_PERMISSIVE, former_channels=former))
+        early = self._admit_early(event)
         if isinstance(early, Ignored):
             self.ignored[early.rule] += 1
             return Accepted("ignored", early.rule)
@@ -102,13 +105,22 @@ class Inbox:
         if isinstance(event, InboundMessage | ButtonPress):
             event = replace(event, text=self._desk.take_out(event.text))
         try:
-            stored = await self._store.write("intake", lambda tx: self._decide(tx, event, former))
+            stored = await self._store.write("intake", lambda tx: self._decide(tx, event))
         except StoreError:
             self._wakes.mark_catch_up_due(event.thread.platform)
             raise
         self._spread(stored, event, since)
         accepted = stored.accepted
         return replace(accepted, answer=self._desk.take_out(accepted.answer))
+
+    def admits(self, event: Inbound) -> bool:
+        """Whether the person may do this here at all."""
+        return isinstance(self._admit_early(event), Admitted)
+
+    def _admit_early(self, event: Inbound) -> Admitted | Ignored:
+        former = self._former_channels(event.thread)
+        facts = replace(MOST_PERMISSIVE, former_channels=former)
+        return admit(event, self._bindings, facts)
 
     async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
         """Everything said in the place up to that message was handed to `accept`."""
@@ -160,14 +172,17 @@ class Inbox:
             self._wakes.mark_working(place, event.message_id, since)
         if stored.stopped_turn is not None:
             self._wakes.stop_turn(stored.session_id, stored.stopped_turn)
-        if stored.wakes_session:
+        if stored.wakes_session and isinstance(event, InboundMessage) and event.is_part:
+            self._wakes.wake_session_later(stored.session_id)
+        elif stored.wakes_session:
             self._wakes.wake_session(stored.session_id)
         if stored.wakes_delivery:
             self._wakes.wake_delivery(stored.session_id)
         for message_id, reply_to in stored.dropped:
             self._wakes.clear_working(Place(event.thread, reply_to), message_id)
 
-    def _decide(self, tx: Tx, event: Inbound, former: tuple[str, ...]) -> Stored:
+    def _decide(self, tx: Tx, event: Inbound) -> Stored:
+        former = self._former_channels(event.thread)
         facts = replace(_find_facts(tx, event), former_channels=former)
         verdict = admit(event, self._bindings, facts)
         if isinstance(verdict, Ignored):

@@ -327,7 +327,10 @@ class Delivery:
         claimed.require_time()
         self._parts.failpoints.hit(f"send.window:{row.kind}")
         key = f"{row.id}:{part.number}"
-        outcome = await self._call(channel, row.place, part, key)
+        shown = part
+        if part.error == sentences.POSSIBLY_DOUBLED and not part.edits:
+            shown = replace(part, part=channel.mark_repeated(part.part))
+        outcome = await self._call(channel, row.place, shown, key)
         self._parts.failpoints.hit(f"send.after:{row.kind}")
         if isinstance(outcome, Sent):
             return outcome

@@ -17,6 +17,8 @@ from geode.store.sessions import find_decided, find_waiting
 
 log = get_logger(__name__)
 SWEEP_ROWS_MAX = 500
+PARTS_QUIET_S = 1.0
+"""So long a turn waits for more of what a person sent as one."""
 
 
 class LaneQueue:
@@ -34,6 +36,7 @@ class LaneQueue:
         self._store = store
         self._clock = clock
         self._leases = leases
+        self._parts: dict[SessionId, asyncio.TimerHandle] = {}
         self._dispatcher = Dispatcher("turns", run_session, parallel_max=turns_parallel)
 
     @property
@@ -43,7 +46,16 @@ class LaneQueue:
 
     def wake(self, session_id: SessionId) -> None:
         """A message waits in this session; may be called any number of times."""
+        if waiting := self._parts.pop(session_id, None):
+            waiting.cancel()
         self._dispatcher.wake(session_id)
+
+    def wake_later(self, session_id: SessionId) -> None:
+        """Part of something waits in this session: wake it when no further part comes."""
+        if waiting := self._parts.pop(session_id, None):
+            waiting.cancel()
+        loop = asyncio.get_running_loop()
+        self._parts[session_id] = loop.call_later(PARTS_QUIET_S, self.wake, session_id)
 
     async def run(self) -> None:
         """Run turns until cancelled; the first sweep finds what an earlier process left."""
@@ -65,7 +77,8 @@ class LaneQueue:
         while True:
             try:
                 for session_id in await self._find_work():
-                    self.wake(session_id)
+                    if session_id not in self._parts:
+                        self.wake(session_id)
             except StoreError as error:
                 log.warning("sweep_failed", reason=str(error))
             await self._clock.sleep(self._leases.lease_s / 3)

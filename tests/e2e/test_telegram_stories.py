@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from fakes.scripted_model import say
-from fakes.telegram_town import answers, column, is_progress, serve_chat, telegram_daemon
+from fakes.telegram_town import (
+    answers,
+    column,
+    is_progress,
+    serve_chat,
+    telegram_daemon,
+    use_webhook,
+)
 
 from channels.rehearsal.telegram import RehearsalTelegram
 from channels.rehearsal.telegram_core import PHOTO
@@ -101,6 +108,8 @@ async def test_lost_response_to_a_first_send_is_sent_once_more_and_noted(tmp_pat
             assert sentences.POSSIBLY_DOUBLED in await column(daemon, outbox.c.reason)
         posts = telegram.bot_posts()
         assert len(posts) == 2
+        shown = [[post.text, *post.edits] for post in posts]
+        assert [any("(possibly doubled)" in text for text in of) for of in shown] == [False, True]
         assert telegram.api.calls["sendMessage"] == 2
         assert [is_progress(post) for post in posts] in ([True, False], [False, False])
 
@@ -125,3 +134,31 @@ async def test_group_that_becomes_a_supergroup_keeps_its_conversation_through_re
 
             assert await column(daemon, threads.c.channel) == [str(new)]
             assert len(set(await column(daemon, turns.c.session_id))) == 1
+
+
+async def test_album_by_webhook_is_one_turn_though_its_parts_come_one_at_a_time_tg_05(
+    tmp_path: Path,
+) -> None:
+    async with RehearsalTelegram() as telegram:
+        use_webhook(tmp_path)
+        async with telegram_daemon(telegram, tmp_path, [say("three photos")]) as daemon:
+            for caption in ("what is this?", "", ""):
+                telegram.say(caption, chat=0, photo=PHOTO, media_group_id="g1")
+            await telegram.wait_for(lambda: answers(telegram, ANA) == ["three photos"])
+
+            assert len(await column(daemon, turns.c.id)) == 1
+            assert len(await column(daemon, inbox.c.id)) == 3
+            assert telegram.api.calls["getUpdates"] == 0
+
+
+async def test_command_in_a_thread_is_obeyed_without_the_model(tmp_path: Path) -> None:
+    async with (
+        RehearsalTelegram() as telegram,
+        telegram_daemon(telegram, tmp_path, []) as daemon,
+    ):
+        telegram.say("/whoami", chat=0)
+        telegram.say("/whoami", chat=0, user=STRANGER)
+        await telegram.wait_for(lambda: not telegram.queue.waiting)
+
+        assert await column(daemon, turns.c.id) == []
+        assert telegram.bot_posts(STRANGER) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ CONFIG = f"""
 token = "env:TELEGRAM_BOT_TOKEN"
 api_url = "{{api_url}}"
 
+{{more}}
 [[bindings]]
 channel = "telegram"
 where = "{BOT_ID}/{FORUM}"
@@ -43,6 +45,7 @@ def telegram_environ(telegram: RehearsalTelegram, home: Path) -> Mapping[str, st
         "GEODE_HOME": str(home),
         "HOME": str(home),
         "TELEGRAM_BOT_TOKEN": telegram.bot_token,
+        "TELEGRAM_WEBHOOK_SECRET": "a-secret-of-the-webhook",
     }
 
 
@@ -52,8 +55,22 @@ def write_telegram_config(home: Path, api_url: str) -> Path:
     path = home / "geode.toml"
     more = home / "bindings.toml"
     added = more.read_text() if more.exists() else ""
-    path.write_text(CONFIG.format(api_url=api_url) + added)
+    hook = home / "webhook.toml"
+    mode = hook.read_text() if hook.exists() else ""
+    path.write_text(CONFIG.format(api_url=api_url, more=mode) + added)
     return path
+
+
+def use_webhook(home: Path) -> None:
+    """Receive by webhook in the configuration that is written next."""
+    home.mkdir(parents=True, exist_ok=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{probe.getsockname()[1]}"
+    (home / "webhook.toml").write_text(
+        f'mode = "webhook"\nwebhook_url = "http://{place}/telegram"\n'
+        f'webhook_listen = "{place}"\nwebhook_secret = "env:TELEGRAM_WEBHOOK_SECRET"\n'
+    )
 
 
 def serve_chat(home: Path, chat: int, **values: str) -> None:

@@ -10,13 +10,24 @@ from dataclasses import dataclass, field
 from fakes.slack_world import NoRedactor
 
 from channels.rehearsal.telegram import RehearsalTelegram
-from channels.rehearsal.telegram_state import BOT_ID, FORUM, TOPIC_WORK
+from channels.rehearsal.telegram_state import BOT_ID, CLUB, FORUM, TOPIC_WORK
 from channels.telegram.adapter import TelegramChannel, TelegramTimes, open_channel
 from channels.telegram.polling import PollingTimes
 from channels.telegram.settings import TelegramSettings
+from channels.telegram.webhook import WebhookTimes
 from geode.errors import StorageFullError
-from geode.messages import ChatCommand, Inbound, InboundMessage, OutboundBody, Part, Place, Thread
+from geode.messages import (
+    ButtonPress,
+    ChatCommand,
+    Inbound,
+    InboundMessage,
+    OutboundBody,
+    Part,
+    Place,
+    Thread,
+)
 from geode.ports import Accepted, ChannelContext, Clock, NoFailpoints, SystemClock
+from geode.settings_ids import BoundPlace
 
 QUICK = PollingTimes(
     poll_s=1,
@@ -32,12 +43,20 @@ QUICK = PollingTimes(
 )
 
 
+QUICK_WEBHOOK = WebhookTimes(check_s=0.2, retry_s=0.2)
+SECRET = "a-secret-that-telegram-repeats"
+
+
 class TelegramIntake:
     """Keeps what was accepted, by dedupe key; `refusals` is how many it refuses to store first."""
 
     def __init__(self) -> None:
         self.messages: list[InboundMessage] = []
         self.commands: list[ChatCommand] = []
+        self.presses: list[ButtonPress] = []
+        self.answer = Accepted("stored")
+        """What every new event comes to."""
+        self.strangers: set[str] = set()
         self.asked: list[Inbound] = []
         self.moves: list[tuple[Thread, Thread]] = []
         self.refusals = 0
@@ -52,6 +71,8 @@ class TelegramIntake:
         if self.refusals:
             self.refusals -= 1
             raise StorageFullError("the disk is full")
+        if not self.admits(event):
+            return Accepted("ignored", "access.stranger")
         if event.dedupe_key in self._seen:
             return Accepted("duplicate")
         self._seen.add(event.dedupe_key)
@@ -59,7 +80,14 @@ class TelegramIntake:
             self.messages.append(event)
         elif isinstance(event, ChatCommand):
             self.commands.append(event)
-        return Accepted("stored")
+        else:
+            self.presses.append(event)
+        return self.answer
+
+    def admits(self, event: Inbound) -> bool:
+        """Whether the sender is no stranger."""
+        sender = event.presser if isinstance(event, ButtonPress) else event.sender
+        return sender.id not in self.strangers
 
     async def move_place(self, old: Thread, new: Thread) -> None:
         """Note a move; raises `StorageFullError` while refusals are left."""
@@ -117,16 +145,19 @@ def make_channel(
     call_s: float = 3.0,
     token: str = "",
     clock: Clock | None = None,
+    **settings: object,
 ) -> TelegramChannel:
     """A channel configured for that Telegram and not connected yet."""
     context = ChannelContext(
         clock=clock or SystemClock(),
         redactor=NoRedactor(),
         failpoints=NoFailpoints(),
-        secrets={"token": token or telegram.bot_token},
+        secrets={"token": token or telegram.bot_token, "webhook_secret": SECRET},
+        places=(BoundPlace(str(BOT_ID), str(CLUB)), BoundPlace(str(BOT_ID), "dm")),
     )
-    settings = TelegramSettings(api_url=api_url or telegram.base_url)
-    return open_channel(settings, context, TelegramTimes(call_s, times))
+    values = {"api_url": api_url or telegram.base_url, **settings}
+    made = TelegramSettings.model_validate(values)
+    return open_channel(made, context, TelegramTimes(call_s, times, QUICK_WEBHOOK))
 
 
 @asynccontextmanager

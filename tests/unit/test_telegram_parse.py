@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from channels.telegram.entities import BotIdentity
 from channels.telegram.parse import AlbumPart, Dropped, Migration, Parsed, parse_update
-from geode.messages import ChatCommand, InboundMessage, JsonObject, JsonValue
+from geode.messages import ChatCommand, FileRef, InboundMessage, JsonObject, JsonValue
 
 BOT = BotIdentity("12345", "my_bot")
 ANN: JsonObject = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Lee"}
@@ -46,10 +46,10 @@ def entity(kind: str, offset: int, length: int, **more: JsonValue) -> JsonObject
     [
         ("😀 @my_bot help", entity("mention", 3, 7), "😀 help"),
         ("こんにちは @my_bot", entity("mention", 6, 7), "こんにちは"),
-        ("@MY_BOT help", entity("mention", 0, 7), "help"),
+        ("@MY_BOT assist", entity("mention", 0, 7), "assist"),
         ("@my_bot\nline", entity("mention", 0, 7), "line"),
         (f"{FAMILY} /ask@my_bot", entity("bot_command", 12, 11), f"{FAMILY} /ask@my_bot"),
-        ("Geode help", entity("text_mention", 0, 5, user={"id": 12345}), "help"),
+        ("Geode assist", entity("text_mention", 0, 5, user={"id": 12345}), "assist"),
         ("@my_bot", entity("mention", 0, 7), "@my_bot"),
     ],
 )
@@ -64,7 +64,7 @@ def test_mention_is_found_by_utf16_offset_tg_03(
     said = spoken(body)
 
     assert said.is_addressed
-    assert said.text.removesuffix("\n[attached photo, not readable here]") == rest
+    assert said.text == rest
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,47 @@ def test_bot_without_a_name_yet_obeys_the_unsuffixed_form_only_tg_07(
         assert (parsed.verb, parsed.argument) == expected
 
 
-def test_command_that_is_none_of_ours_is_a_message() -> None:
-    said = spoken(message("/weather now", entities=[entity("bot_command", 0, 8)]))
+def command(body: JsonObject) -> tuple[str, str]:
+    parsed = parse(body)
+    assert isinstance(parsed, ChatCommand), parsed
+    assert not parsed.is_private
+    return parsed.verb, parsed.argument
 
-    assert said.text == "/weather now"
+
+def test_command_that_nobody_knows_is_still_one() -> None:
+    said = message("/weather now", entities=[entity("bot_command", 0, 8)])
+
+    assert command(said) == ("weather", "now")
+
+
+def test_greeting_in_private_asks_for_help_and_in_a_group_is_no_word_of_ours() -> None:
+    start = [entity("bot_command", 0, 6)]
+    private: JsonObject = {"id": 7, "type": "private"}
+
+    assert command(message("/start", entities=start, chat=private)) == ("help", "")
+    assert command(message("/start", entities=start)) == ("start", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "entities", "expected"),
+    [
+        ("!status", [], ("status", "")),
+        ("!model x/y", [], ("model", "x/y")),
+        ("@my_bot stop", [entity("mention", 0, 7)], ("stop", "")),
+        ("@my_bot /stop", [entity("mention", 0, 7)], ("stop", "")),
+    ],
+)
+def test_command_is_written_as_on_every_platform(
+    text: str, entities: list[JsonValue], expected: tuple[str, str]
+) -> None:
+    assert command(message(text, entities=entities)) == expected
+
+
+@pytest.mark.parametrize("text", ["!nonsense", "stop the server", "@my_bot stop the server"])
+def test_sentence_that_begins_like_a_command_is_a_message(text: str) -> None:
+    entities = [entity("mention", 0, 7)] if text.startswith("@") else []
+
+    assert spoken(message(text, entities=entities)).text in text
 
 
 def test_thread_is_a_topic_only_when_the_message_says_so_tg_04() -> None:
@@ -183,18 +220,46 @@ def test_message_of_nobody_is_dropped_by_name(changes: JsonObject, reason: str) 
     assert parse(message("hi") | changes) == Dropped(reason)
 
 
-def test_attachments_and_forwards_are_said_in_words() -> None:
+def test_forwards_and_what_is_no_file_are_said_in_words() -> None:
     said = spoken(
-        message(
-            "read this",
-            document={"file_id": "F", "file_name": "plan.pdf"},
-            forward_origin={"type": "user"},
-        )
+        message("read this", contact={"phone_number": "1"}, forward_origin={"type": "user"})
     )
 
-    assert said.text == (
-        "[forwarded message]\nread this\n[attached document: plan.pdf, not readable here]"
-    )
+    assert said.text == "[forwarded message]\nread this\n[attached contact, not readable here]"
+    assert said.files == ()
+
+
+SMALL: JsonObject = {"file_id": "S", "width": 90, "height": 60, "file_size": 100}
+LARGE: JsonObject = {"file_id": "L", "width": 900, "height": 600, "file_size": 9_000}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"photo": [SMALL, LARGE, SMALL]}, FileRef("L", "photo.jpg", "image/jpeg", 9_000)),
+        (
+            {"document": {"file_id": "D", "file_name": "plan.pdf", "mime_type": "application/pdf"}},
+            FileRef("D", "plan.pdf", "application/pdf", 0),
+        ),
+        ({"voice": {"file_id": "V", "file_size": 5}}, FileRef("V", "voice.ogg", "audio/ogg", 5)),
+        (
+            {"animation": {"file_id": "A"}, "document": {"file_id": "A"}},
+            FileRef("A", "animation.mp4", "video/mp4", 0),
+        ),
+    ],
+)
+def test_file_is_named_once_and_a_photo_in_its_largest_size(
+    body: JsonObject, expected: FileRef
+) -> None:
+    said = spoken(message("", **body))
+
+    assert said.files == (expected,)
+    assert said.text == ""
+
+
+@pytest.mark.parametrize("body", [{"photo": []}, {"photo": "x"}, {"voice": {"file_id": 5}}])
+def test_file_without_an_id_is_none(body: JsonObject) -> None:
+    assert parse(message("", **body)) == Dropped("empty_text")
 
 
 def test_migration_names_both_chats_from_either_side() -> None:
@@ -215,7 +280,7 @@ def test_part_of_an_album_names_it_and_its_edit_is_an_edit() -> None:
     assert edit.kind == "edit"
 
 
-@pytest.mark.parametrize("kind", ["channel_post", "my_chat_member", "callback_query", "novelty"])
+@pytest.mark.parametrize("kind", ["channel_post", "my_chat_member", "novelty"])
 def test_update_of_another_kind_is_dropped_by_name_tg_08(kind: str) -> None:
     assert parse_update({"update_id": 9, kind: {"x": 1}}, BOT) == Dropped(f"update.{kind}")
 
@@ -224,7 +289,8 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 OF_MESSAGE = ["message_id", "date", "chat", "from", "text", "caption", "entities", "photo"]
 OF_PLACE = ["message_thread_id", "is_topic_message", "is_forum", "sender_chat", "reply_to_message"]
 OF_PARTS = ["id", "type", "offset", "length", "user", "is_bot", "media_group_id", "update_id"]
-FIELDS = st.sampled_from([*OF_MESSAGE, *OF_PLACE, *OF_PARTS, "migrate_to_chat_id"])
+OF_QUERY = ["data", "message", "reply_markup", "inline_keyboard", "callback_data", "url"]
+FIELDS = st.sampled_from([*OF_MESSAGE, *OF_PLACE, *OF_PARTS, "migrate_to_chat_id", *OF_QUERY])
 JSON = st.recursive(
     SCALARS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(FIELDS, inner, max_size=8),
@@ -232,7 +298,7 @@ JSON = st.recursive(
 )
 
 
-@given(body=JSON, kind=st.sampled_from(["message", "edited_message", "novelty"]))
+@given(body=JSON, kind=st.sampled_from(["message", "edited_message", "callback_query", "novelty"]))
 def test_no_update_raises_tg_08(body: JsonValue, kind: str) -> None:
     whole = message("hi") | body if isinstance(body, dict) else body
 

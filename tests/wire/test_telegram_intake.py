@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 
 import pytest
@@ -86,7 +87,7 @@ async def test_poll_names_the_kinds_it_wants_and_long_polls() -> None:
         await world.wait_for(lambda: world.telegram.queue.confirmed_below == 101)
 
         polls = [c["arguments"] for c in world.telegram.api.log if c["method"] == "getUpdates"]
-        kinds = ["message", "edited_message"]
+        kinds = ["message", "edited_message", "callback_query"]
         assert [poll.pop("offset", 0) for poll in polls[:3]] == [0, 0, 101]
         assert polls[0] == {"timeout": 0, "allowed_updates": kinds}
         assert polls[1] == polls[2] == {"timeout": 1, "allowed_updates": kinds}
@@ -158,9 +159,8 @@ async def test_album_is_one_message_with_its_caption_and_delays_nobody_tg_05() -
 
         album_message = world.intake.messages[1]
         assert len(world.intake.messages) == 2
-        assert album_message.text == "look\n" + "\n".join(
-            ["[attached photo, not readable here]"] * 3
-        )
+        assert album_message.text == "look"
+        assert len(album_message.files) == 3
         assert album_message.is_addressed
         assert time.monotonic() - since < 2
 
@@ -383,6 +383,51 @@ async def test_lasting_conflict_is_named_and_retried_slowly_and_loses_nothing_st
         assert world.intake.texts == ["hello"]
 
 
+async def test_second_receiver_of_a_token_waits_and_the_first_is_unharmed_st_03() -> None:
+    async with telegram_world() as world:
+        second, intake = make_channel(world.telegram), TelegramIntake()
+        async with running(second, intake):
+            await world.wait_for(lambda: second.status().state == "conflict")
+            assert str(os.getpid()) in second.status().reason
+            world.telegram.say("hello")
+            await world.wait_confirmed()
+
+            assert (world.intake.texts, intake.texts) == (["hello"], [])
+            assert world.channel.status().state == "up"
+            assert world.telegram.queue.polls_ended == 0
+            await world.channel.stop()
+            await world.wait_for(lambda: second.status().state == "up")
+
+
+async def test_privacy_mode_is_told_for_bound_groups_the_bot_does_not_hear() -> None:
+    async with RehearsalTelegram() as telegram:
+        telegram.methods.has_privacy = True
+        channel = make_channel(telegram)
+        async with running(channel, TelegramIntake()):
+            await telegram.wait_for(lambda: "rivacy" in channel.status().reason)
+
+            assert channel.status().state == "up"
+            assert str(CLUB) in channel.status().reason
+            assert "BotFather" in channel.status().reason
+
+
+@pytest.mark.parametrize("remedy", ["is_run_by_bot", "reads_all"])
+async def test_privacy_mode_is_no_matter_for_an_administrator_or_when_it_is_off(
+    remedy: str,
+) -> None:
+    async with RehearsalTelegram() as telegram:
+        telegram.methods.has_privacy = remedy != "reads_all"
+        telegram.town.chats[CLUB].is_run_by_bot = remedy == "is_run_by_bot"
+        channel = make_channel(telegram)
+        async with running(channel, TelegramIntake()):
+            await telegram.wait_for(lambda: channel.status().state == "up")
+            await telegram.wait_for(lambda: telegram.api.calls["setMyCommands"])
+            expected = int(remedy == "is_run_by_bot")
+            await telegram.wait_for(lambda: telegram.api.calls["getChatMember"] == expected)
+
+            assert channel.status().reason == ""
+
+
 @pytest.mark.parametrize("kind", ["server_error", "drop_request", "drop_response", "rate_limited"])
 async def test_polling_survives_every_outage(kind: str) -> None:
     async with telegram_world() as world:
@@ -403,5 +448,4 @@ async def test_unreachable_telegram_is_down_and_stops_cleanly() -> None:
         assert channel.status().state == "stopped"
 
 
-NOTE = "[attached photo, not readable here]"
 CONFLICT = "Conflict: terminated by other getUpdates request"

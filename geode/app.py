@@ -164,7 +164,11 @@ class Daemon:
                 continue
             values = {key: secret.reveal() for key, secret in found.items()}
             self.redactor.register(*values.values())
-            bound = [each.place for each in self.settings.bindings if each.channel == name]
+            bound = [
+                Thread(name, place.workspace, place.channel, place.thread)
+                for binding in self.settings.bindings
+                if binding.channel == name and (place := binding.place)
+            ]
             context = ChannelContext(
                 self.clock, self.redactor, self._failpoints, values, tuple(bound)
             )

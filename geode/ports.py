@@ -10,7 +10,6 @@ from typing import Literal, Protocol
 
 from geode.errors import FileUnavailableError, SendRefusedError, SendUnfindableError
 from geode.messages import FileRef, Inbound, OutboundBody, Part, Place, QuotedMessage, Thread
-from geode.settings_ids import BoundPlace
 from geode.steps import ToolContext
 
 
@@ -295,8 +294,8 @@ class ChannelContext:
     failpoints: Failpoints
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """The resolved values of the settings' secret references, by settings key."""
-    places: tuple[BoundPlace, ...] = ()
-    """Where bindings of this channel serve; for telling what the platform must allow there."""
+    places: tuple[Thread, ...] = ()
+    """What its bindings name, for telling what the platform must allow there; no authority."""
 
 
 class MemoryStore(Protocol):

@@ -9,7 +9,7 @@ from typing import Final
 from channels.telegram.entities import BotIdentity
 from channels.telegram.web import TelegramWeb
 from geode.errors import ChannelError
-from geode.settings_ids import BoundPlace
+from geode.messages import Thread
 
 log = logging.getLogger(__name__)
 
@@ -21,9 +21,7 @@ ADVICE: Final = (
 )
 
 
-async def advise_on_privacy(
-    web: TelegramWeb, bot: BotIdentity, places: Sequence[BoundPlace]
-) -> str:
+async def advise_on_privacy(web: TelegramWeb, bot: BotIdentity, places: Sequence[Thread]) -> str:
     """What to do about bound groups that the bot does not hear; empty when it hears all of them.
 
     An administrator hears everything, whatever the mode.

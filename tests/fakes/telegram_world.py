@@ -27,7 +27,6 @@ from geode.messages import (
     Thread,
 )
 from geode.ports import Accepted, ChannelContext, Clock, NoFailpoints, SystemClock
-from geode.settings_ids import BoundPlace
 
 QUICK = PollingTimes(
     poll_s=1,
@@ -153,7 +152,7 @@ def make_channel(
         redactor=NoRedactor(),
         failpoints=NoFailpoints(),
         secrets={"token": token or telegram.bot_token, "webhook_secret": SECRET},
-        places=(BoundPlace(str(BOT_ID), str(CLUB)), BoundPlace(str(BOT_ID), "dm")),
+        places=(place("", CLUB).thread, Thread("telegram", str(BOT_ID), "dm", "")),
     )
     values = {"api_url": api_url or telegram.base_url, **settings}
     made = TelegramSettings.model_validate(values)

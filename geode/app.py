@@ -17,7 +17,7 @@ from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute, open_route
 from geode.log import get_logger
-from geode.messages import Place, SessionId, TurnId
+from geode.messages import Place, SessionId, Thread, TurnId
 from geode.ports import (
     Channel,
     ChannelContext,

@@ -100,12 +100,15 @@ class SlackWeb:
 
     def may_carry_token(self, url: str) -> bool:
         """Whether an address is Slack's own, or of the configured API: none other is called."""
-        parts = urlsplit(url)
-        host = parts.hostname or ""
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            return False
         if (parts.scheme, parts.netloc) == self._api_origin:
             return True
         is_slack = host in SLACK_HOSTS or host.endswith(SLACK_SUFFIXES)
-        return parts.scheme == "https" and is_slack and parts.port in (None, 443)
+        return parts.scheme == "https" and is_slack and port in (None, 443)
 
     @asynccontextmanager
     async def request(

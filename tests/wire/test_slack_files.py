@@ -86,6 +86,9 @@ async def test_file_beyond_the_limit_is_not_read_whatever_slack_says(said_bytes:
         "https://files.slack.com:8443/F1",
         "https://user@evil.test/",
         "file:///etc/passwd",
+        "https://files.slack.com:99999/F1",
+        "https://[files.slack.com/F1",
+        "https://files.slack.com@evil.test/F1",
     ],
 )
 async def test_address_that_is_not_slacks_is_never_asked(url: str) -> None:

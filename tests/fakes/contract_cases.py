@@ -27,7 +27,7 @@ CAPABILITIES: Mapping[str, frozenset[str]] = {
     "buttons": frozenset({"discord", "slack", "toy"}),
     "commands": frozenset({"discord", "slack", "toy"}),
     "files": FILES,
-    "large_files": FILES - {"discord"},  # its upload hands aiohttp raw bytes, which it warns of
+    "large_files": FILES,
     "file_limit": FILES,
     "no_files": ALL - FILES,  # the port's defaults say so, in words
 }

@@ -35,7 +35,7 @@ from channels.discord.rest import Attached, DiscordRest
 from channels.discord.settings import DiscordSettings
 from channels.discord.spots import Spots
 from channels.discord.threads import Threads
-from channels.fields import object_of, text_of
+from channels.fields import list_of, object_of, text_of
 from geode.errors import ChannelDownError, ChannelError, SendRefusedError
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
@@ -45,6 +45,10 @@ log = logging.getLogger(__name__)
 STOP_S = 10.0
 LIMITS = ChannelLimits(text_units_max=2_000, file_bytes_max=10_000_000)
 NONCE_CHARS_MAX = 25
+NO_SERVER = (
+    "The bot is in no server: invite it with the scopes bot and applications.commands, "
+    "under OAuth2 in Discord's developer portal."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +179,10 @@ class DiscordChannel(Channel):
         def hear(name: str, data: JsonObject) -> None:
             if name in ("READY", "RESUMED"):
                 connection.note_standing()
+                self._report("up")
+            if name == "READY" and not list_of(data, "guilds"):
+                self._report("up", NO_SERVER)
+            if name == "GUILD_CREATE" and self._status.reason == NO_SERVER:
                 self._report("up")
             take(name, data)
 

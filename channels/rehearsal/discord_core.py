@@ -65,6 +65,10 @@ class DiscordCore(StandIn):
             await self._announce("MESSAGE_CREATE", post)
         return post
 
+    async def announce(self, post: Posted) -> None:
+        """The gateway tells of a message, for the first time or once more."""
+        await self._announce("MESSAGE_CREATE", post)
+
     async def _announce(self, name: str, post: Posted) -> None:
         await self.gateway.dispatch(name, message_json(self.world, post, form="gateway"))
 

@@ -75,6 +75,8 @@ class Gateway:
         self.heartbeat_ms = 41_250
         self.identify_close = 0
         """When set, the code with which an IDENTIFY is answered (4004, 4014)."""
+        self.is_invited = True
+        """Whether the bot is in the server."""
         self.resume_close = 0
         """When set, the code with which a RESUME is answered."""
         self.is_abrupt = False
@@ -145,7 +147,7 @@ class Gateway:
         ready: JsonObject = {
             "v": 10,
             "user": user_json(self._world.people[BOT]),
-            "guilds": [{"id": GUILD, "unavailable": True}],
+            "guilds": [{"id": GUILD, "unavailable": True}] if self.is_invited else [],
             "session_id": session.id,
             "session_type": "normal",
             "resume_gateway_url": RESUME_URL,
@@ -156,7 +158,13 @@ class Gateway:
             "relationships": [],
         }
         await self._dispatch_to(session, "READY", ready)
-        await self._dispatch_to(session, "GUILD_CREATE", guild_json(self._world))
+        if self.is_invited:
+            await self._dispatch_to(session, "GUILD_CREATE", guild_json(self._world))
+
+    async def invite(self) -> None:
+        """Somebody lets the bot into the server."""
+        self.is_invited = True
+        await self.dispatch("GUILD_CREATE", guild_json(self._world))
 
     def _refuse(self, asked: JsonObject) -> int:
         if self.identify_close:

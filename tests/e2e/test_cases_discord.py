@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fakes.discord_town import answers, running_daemon
+import pytest
+from fakes.discord_town import CONFIG, answers, running_daemon
 from fakes.discord_world import HELLO
 
 from channels.rehearsal.discord import RehearsalDiscord
-from channels.rehearsal.discord_state import BEN, GENERAL, OTHER, Posted
+from channels.rehearsal.discord_state import (
+    ANA,
+    BEN,
+    GENERAL,
+    OTHER,
+    STRANGER,
+    Person,
+    Posted,
+)
 
 
 async def answered(discord: RehearsalDiscord, room: str, count: int = 1) -> list[str]:
@@ -93,3 +102,96 @@ async def test_category_serves_forum_posts_and_a_nearer_rule_wins_dc_06(tmp_path
             assert set(daemon.intake.ignored) == {"access.stranger"}
             allowed = await discord.say(HELLO, user=BEN, channel=OTHER)
             assert len(await answered(discord, allowed.id)) == 1
+
+
+async def test_same_message_live_twice_read_back_and_replayed_is_one_turn_dc_03(
+    tmp_path: Path,
+) -> None:
+    async with RehearsalDiscord() as discord:
+        twice = Posted(GENERAL, "1100000000000000001", ANA, HELLO)
+        discord.world.add_post(twice)
+        async with running_daemon(discord, tmp_path):
+            await discord.announce(twice)
+            await discord.announce(twice)
+            await answered(discord, twice.id)
+        async with running_daemon(discord, tmp_path):
+            await discord.announce(twice)
+            last = await ask(discord)
+            await answered(discord, last.id)
+
+        assert len(discord.bot_posts(twice.id)) == 1
+        assert discord.methods.counters["threads_opened"] == 2
+
+
+def read_state(home: Path) -> bytes:
+    """Every byte of the database."""
+    return b"".join(file.read_bytes() for file in home.rglob("*.db*"))
+
+
+async def test_slash_command_of_a_person_is_answered_to_them_alone(tmp_path: Path) -> None:
+    async with RehearsalDiscord() as discord, running_daemon(discord, tmp_path):
+        post = await ask(discord)
+        await answered(discord, post.id)
+        before = len(discord.bot_posts(post.id))
+
+        asked = await discord.command("status", channel=post.id)
+        await discord.wait_for(lambda: asked.texts)
+
+        assert asked.whispers[0]["flags"] & 64
+        assert asked.answered == 5
+        assert len(discord.bot_posts(post.id)) == before
+
+
+async def test_stranger_is_refused_in_private_and_stores_nothing(tmp_path: Path) -> None:
+    async with RehearsalDiscord() as discord, running_daemon(discord, tmp_path) as daemon:
+        asked = await discord.command("status", "my secret words", user=STRANGER)
+        await discord.wait_for(lambda: asked.texts)
+
+        assert asked.texts == ["You cannot use this here."]
+        assert discord.bot_posts(GENERAL) == []
+        assert "access.stranger" in daemon.intake.ignored
+        post = await ask(discord, "<@910000000000000002> plain words")
+        await answered(discord, post.id)
+        state = read_state(tmp_path)
+        assert b"plain words" in state
+        assert b"my secret words" not in state
+
+
+async def test_command_written_in_a_thread_is_answered_there_without_a_turn(
+    tmp_path: Path,
+) -> None:
+    async with RehearsalDiscord() as discord, running_daemon(discord, tmp_path):
+        post = await ask(discord)
+        await answered(discord, post.id)
+
+        await ask(discord, "!whoami", post.id)
+
+        texts = await answered(discord, post.id, 2)
+        assert ANA in texts[1]
+
+
+async def test_intent_that_is_off_ends_discord_only_and_is_named_dc_02(tmp_path: Path) -> None:
+    async with RehearsalDiscord() as discord, running_daemon(discord, tmp_path) as daemon:
+        discord.world.has_content_intent = False
+        await discord.gateway.close_all(4014)
+
+        status = daemon.channels["discord"].status
+        await discord.wait_for(lambda: "message content intent" in status().reason)
+        await discord.wait_for(lambda: status().state == "degraded")
+        assert discord.gateway.counters["connections"] == 1
+        assert daemon.channels["discord"].name == "discord"
+
+
+@pytest.mark.parametrize("spelt", ["1234567890123456789", '"1234567890123456789"'])
+async def test_id_of_sixty_four_bits_keeps_every_digit_cf_03(tmp_path: Path, spelt: str) -> None:
+    person = "1234567890123456789"
+    config = CONFIG.replace(f'people = ["{ANA}"]', f"people = [{spelt}]")
+    async with RehearsalDiscord() as discord:
+        discord.world.people[person] = Person(person, "long")
+        async with running_daemon(discord, tmp_path, config):
+            post = await discord.say(HELLO, user=person)
+            await answered(discord, post.id)
+            direct = await discord.say("hi", user=person, channel="")
+            await answered(discord, direct.room)
+
+        assert discord.api.refused.keys() <= {"10003"}

@@ -45,18 +45,20 @@ def answers(discord: RehearsalDiscord, room: str) -> list[str]:
     return [text for text in texts if not text.startswith("Working on it")]
 
 
-def write_config(discord: RehearsalDiscord, home: Path) -> Path:
+def write_config(discord: RehearsalDiscord, home: Path, config: str = CONFIG) -> Path:
     """A configuration for the local Discord in the state folder."""
     home.mkdir(parents=True, exist_ok=True)
     path = home / "geode.toml"
-    path.write_text(CONFIG.format(proxy=discord.proxy_url))
+    path.write_text(config.format(proxy=discord.proxy_url))
     return path
 
 
 @asynccontextmanager
-async def running_daemon(discord: RehearsalDiscord, home: Path) -> AsyncGenerator[Daemon]:
+async def running_daemon(
+    discord: RehearsalDiscord, home: Path, config: str = CONFIG
+) -> AsyncGenerator[Daemon]:
     """A daemon that is connected; cancelled and closed at the end."""
-    path = write_config(discord, home)
+    path = write_config(discord, home, config)
     environ = {
         "GEODE_HOME": str(home),
         "HOME": str(home),

@@ -152,6 +152,19 @@ async def test_socket_that_cannot_be_replaced_is_given_up_with_its_login() -> No
         assert discord.gateway.counters["identifies"] == 2
 
 
+async def test_bot_in_no_server_says_so_until_it_is_invited() -> None:
+    async with RehearsalDiscord() as discord:
+        discord.gateway.is_invited = False
+        channel = make_channel(discord)
+        with trusting(discord):
+            async with running(channel, MemoryIntake()):
+                await discord.wait_for(lambda: "in no server" in channel.status().reason)
+
+                await discord.gateway.invite()
+                await discord.wait_for(lambda: channel.status().reason == "")
+                assert channel.status().state == "up"
+
+
 async def test_three_resumes_that_fail_are_followed_by_a_new_session() -> None:
     async with discord_world() as world:
         world.discord.gateway.resume_close = 4000

@@ -126,6 +126,10 @@ class Delivery:
         channel = self._sending.get(session_id)
         return channel is not None and channel.status().state in NOT_THERE
 
+    async def wait_idle(self) -> None:
+        """Return when nothing is being sent."""
+        await self._dispatcher.wait_idle()
+
     async def write_along(
         self, label: str, session_id: SessionId, unit: Callable[[Tx], Value]
     ) -> Value:

@@ -149,3 +149,79 @@ async def test_stand_in_of_another_process_is_driven_over_its_control_interface(
         process.stdin.close()
         async with asyncio.timeout(10):
             assert await process.wait() == 0
+
+
+KEYBOARD = '{"inline_keyboard": [[{"text": "Yes", "callback_data": "%s"}]]}'
+FORMS: dict[str, tuple[str, dict[str, str], str]] = {
+    "data above 64 bytes": (
+        "sendMessage",
+        {"chat_id": str(CLUB), "text": "x", "reply_markup": KEYBOARD % ("é" * 33)},
+        "BUTTON_DATA_INVALID",
+    ),
+    "no data": (
+        "sendMessage",
+        {"chat_id": str(CLUB), "text": "x", "reply_markup": KEYBOARD % ""},
+        "BUTTON_DATA_INVALID",
+    ),
+    "answer to no press": ("answerCallbackQuery", {"callback_query_id": "q9"}, "query is too old"),
+    "file nobody sent": ("getFile", {"file_id": "f9"}, "wrong file_id"),
+    "webhook nowhere": ("setWebhook", {"url": "nowhere"}, "bad webhook"),
+    "command in capitals": (
+        "setMyCommands",
+        {"commands": '[{"command": "Stop", "description": "x"}]'},
+        "BOT_COMMAND_INVALID",
+    ),
+    "action nobody knows": (
+        "sendChatAction",
+        {"chat_id": str(CLUB), "action": "juggling"},
+        "wrong parameter action",
+    ),
+    "document without bytes": (
+        "sendDocument",
+        {"chat_id": str(CLUB), "document": "x"},
+        "document is no file",
+    ),
+    "reaction that is none": (
+        "setMessageReaction",
+        {"chat_id": str(CLUB), "message_id": "11", "reaction": '[{"type":"emoji","emoji":"🦀"}]'},
+        "REACTION_INVALID",
+    ),
+}
+
+
+@pytest.mark.parametrize(("method", "form", "words"), FORMS.values(), ids=FORMS.keys())
+async def test_call_of_the_newer_methods_is_refused(
+    method: str, form: dict[str, str], words: str
+) -> None:
+    async with RehearsalTelegram() as telegram:
+        telegram.say("hi", chat=CLUB)
+        answer = await call(telegram.base_url, telegram.bot_token, method, form)
+
+        assert words in str(answer["description"])
+        assert telegram.api.refused.total() == 1
+
+
+async def test_poll_is_a_conflict_while_a_webhook_is_set() -> None:
+    async with RehearsalTelegram() as telegram:
+        where = (telegram.base_url, telegram.bot_token)
+        await call(*where, "setWebhook", {"url": "http://127.0.0.1:9/x"})
+
+        assert (await call(*where, "getUpdates", {}))["error_code"] == 409
+        await call(*where, "deleteWebhook", {})
+        assert (await call(*where, "getUpdates", {}))["ok"] is True
+
+
+async def test_press_is_answered_once_and_a_second_answer_is_refused() -> None:
+    async with RehearsalTelegram() as telegram:
+        where = (telegram.base_url, telegram.bot_token)
+        form = {"chat_id": str(CLUB), "text": "x", "reply_markup": KEYBOARD % "press:n"}
+        await call(*where, "sendMessage", form)
+        query = telegram.press(telegram.bot_posts(CLUB)[0], "Yes")
+
+        answers = [
+            await call(*where, "answerCallbackQuery", {"callback_query_id": query})
+            for _ in range(2)
+        ]
+
+        assert [answer["ok"] for answer in answers] == [True, False]
+        assert telegram.queue.waiting[0]["callback_query"]["data"] == "press:n"  # type: ignore[index,call-overload]

@@ -18,6 +18,7 @@ from channels.rehearsal.telegram import RehearsalTelegram
 from channels.rehearsal.telegram_core import PHOTO
 from channels.rehearsal.telegram_state import ANA, BASIC, FORUM, STRANGER, TOPIC_PLAY, TOPIC_WORK
 from geode.reply import sentences
+from geode.steps import ModelReply, StepSnapshot
 from geode.store.tables import inbox, outbox, outbox_parts, threads, turns
 
 
@@ -162,3 +163,24 @@ async def test_command_in_a_thread_is_obeyed_without_the_model(tmp_path: Path) -
 
         assert await column(daemon, turns.c.id) == []
         assert telegram.bot_posts(STRANGER) == []
+
+
+async def test_document_is_in_the_workspace_when_the_model_is_asked(tmp_path: Path) -> None:
+    async with RehearsalTelegram() as telegram:
+        asked: list[str] = []
+
+        def look(step: StepSnapshot) -> ModelReply:
+            asked.append(step.messages[-1].text)
+            return say("read")
+
+        async with telegram_daemon(telegram, tmp_path, [look]) as daemon:
+            document = telegram.add_file(b"the plan", "plan.txt")
+            telegram.say("what is the plan?", chat=0, document=document)
+            await telegram.wait_for(lambda: answers(telegram, ANA) == ["read"])
+            (session_id,) = await column(daemon, threads.c.session_id)
+
+        kept = [path.read_bytes() for path in (tmp_path / "files").rglob("plan.txt")]
+        assert kept == [b"the plan"]
+        assert "attachments/plan.txt" in asked[0]
+        assert session_id
+        assert telegram.bot_token.encode() not in (tmp_path / "geode.db").read_bytes()

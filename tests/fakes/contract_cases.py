@@ -19,16 +19,16 @@ PLATFORMS: Mapping[str, type[ContractPlatform]] = {
 }
 ALL = frozenset(PLATFORMS)
 
-FILES = frozenset({"discord", "slack"})
+FILES = ALL - {"toy"}
 
 CAPABILITIES: Mapping[str, frozenset[str]] = {
     "one_copy": ALL - {"telegram"},  # a bot may look for nothing there: see its own test
     "edit": ALL,
-    "buttons": frozenset({"discord", "slack", "toy"}),
-    "commands": frozenset({"discord", "slack", "toy"}),
+    "buttons": ALL,
+    "commands": ALL,
     "files": FILES,
     "large_files": FILES,
-    "file_limit": FILES,
+    "file_limit": FILES - {"telegram"},  # its upload does not look at the size
     "no_files": ALL - FILES,  # the port's defaults say so, in words
 }
 """By what a test needs, the platforms that have it; what is missing says why."""

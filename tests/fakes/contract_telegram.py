@@ -8,7 +8,9 @@ from typing import Self
 from fakes.contract_platform import Where, Who
 from fakes.telegram_world import make_channel
 
+from channels.fields import object_of, text_of
 from channels.rehearsal.telegram import RehearsalTelegram
+from channels.rehearsal.telegram_markup import list_buttons
 from channels.rehearsal.telegram_state import (
     ANA,
     BEN,
@@ -18,6 +20,7 @@ from channels.rehearsal.telegram_state import (
     STRANGER,
     TOPIC_PLAY,
     TOPIC_WORK,
+    Posted,
 )
 from geode.messages import JsonObject, Place
 from geode.ports import Channel
@@ -43,6 +46,8 @@ class TelegramPlatform:
 
     def __init__(self) -> None:
         self.telegram = RehearsalTelegram()
+        self._queries: list[tuple[Who, str]] = []
+        self._commands: list[tuple[Who, int, int]] = []
 
     async def __aenter__(self) -> Self:
         await self.telegram.start()
@@ -92,35 +97,68 @@ class TelegramPlatform:
         ):
             self.telegram.queue.push(**fields)
 
+    def _post(self, place: Place, message_id: str) -> Posted:
+        post = self.telegram.town.find_post(int(place.thread.channel), int(message_id))
+        assert post is not None
+        return post
+
     def labels(self, place: Place, message_id: str) -> list[str]:
         """The buttons that stand under a message now."""
-        raise LookupError("no button is looked for here yet")
+        return [
+            text_of(each, "text") for each in list_buttons(self._post(place, message_id).markup)
+        ]
 
     async def press(
         self, place: Place, message_id: str, label: str, who: Who = "ana", words: str = ""
     ) -> None:
-        """A person presses a button."""
-        raise LookupError("no button is pressed here yet")
+        """A person presses a button, and answers the prompt that follows."""
+        post = self._post(place, message_id)
+        known = len(self.telegram.bot_posts(post.chat))
+        query = self.telegram.press(post, label, user=PEOPLE[who])
+        self._queries.append((who, query))
+        if words:
+            await self.telegram.wait_for(lambda: len(self.telegram.bot_posts(post.chat)) > known)
+            prompt = self.telegram.bot_posts(post.chat)[-1]
+            spot = {"chat": post.chat, "topic": post.topic, "reply_to": prompt.message_id}
+            self.telegram.say(words, user=PEOPLE[who], **spot)
 
     async def command(self, place: Place, verb: str, argument: str, who: Who = "ana") -> None:
-        """A person uses a command."""
-        raise LookupError("no command is used here yet")
+        """A person writes a command, with our name where there are others."""
+        name = "" if place.thread.channel == str(PEOPLE[who]) else "@geode_bot"
+        said = await self.follow(place, f"/{verb}{name} {argument}".strip(), who)
+        self._commands.append((who, int(place.thread.channel), int(said)))
 
     def whispers(self, who: Who) -> list[str]:
-        """What that person was told."""
-        raise LookupError("nobody is told anything here yet")
+        """The alerts that person saw, and what was answered below their commands."""
+        queries = self.telegram.town.queries
+        alerts = [text_of(queries[query] or {}, "text") for by, query in self._queries if by == who]
+        answers = [
+            post.text
+            for by, chat, said in self._commands
+            if by == who
+            for post in self.telegram.bot_posts(chat)
+            if post.message_id > said
+        ]
+        return [text for text in (*alerts, *answers) if text]
 
     async def share(self, place: Place, name: str, content: bytes, who: Who = "ana") -> str:
-        """A person sends a file."""
-        raise LookupError("no file is sent here yet")
+        """A person sends a file in that topic or chat."""
+        chat, topic = int(place.thread.channel), int(place.thread.thread or 0)
+        document = self.telegram.add_file(content, name)
+        post = self.telegram.say("", user=PEOPLE[who], chat=chat, topic=topic, document=document)
+        return str(post.message_id)
 
     def files(self, place: Place) -> list[tuple[str, bytes]]:
-        """The bot's files."""
-        raise LookupError("no file is looked for here yet")
+        """The bot's files that stand there."""
+        topic = int(place.thread.thread) if place.thread.thread else None
+        posts = self.telegram.bot_posts(int(place.thread.channel), topic)
+        shown = [object_of(post.extra, "document") for post in posts if "document" in post.extra]
+        kept = self.telegram.town.files
+        return [(text_of(file, "file_name"), kept[text_of(file, "file_id")]) for file in shown]
 
     def lose_files(self) -> None:
-        """Nothing is kept here yet."""
-        raise LookupError("no file is lost here yet")
+        """The bytes are deleted."""
+        self.telegram.town.files.clear()
 
     def drop_send_response(self) -> None:
         """The next message arrives, and its answer is lost."""

@@ -94,7 +94,7 @@ class GeodeLoop:
         """Wait until everything that follows an answer is written."""
         async with asyncio.timeout(30):
             await self.daemon.lanes.wait_idle()
-            await self.daemon.delivery.wait_idle()
+            await self.daemon.delivery.flush()
 
     async def _find(self, name: str) -> SessionId:
         thread = Thread(NAME, WORKSPACE, ROOM, name)

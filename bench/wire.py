@@ -80,7 +80,7 @@ class SlackLoop:
         assert self._daemon is not None
         async with asyncio.timeout(30):
             await self._daemon.lanes.wait_idle()
-            await self._daemon.delivery.wait_idle()
+            await self._daemon.delivery.flush()
 
 
 async def measure_wire(stub: Stub, folder: Path, turns: int) -> Figures:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
 from aiohttp import web
 
 from channels.rehearsal.telegram_control import TelegramControl
@@ -17,7 +14,6 @@ class RehearsalTelegram(TelegramCore):
 
     def __init__(self, *, port: int = 0) -> None:
         super().__init__(port=port)
-        self._runner: web.AppRunner | None = None
         self._sender = WebhookSender(self.queue)
 
     @property
@@ -36,28 +32,11 @@ class RehearsalTelegram(TelegramCore):
         app.router.add_route("*", "/bot{token}/{method}", self.api.serve)
         app.router.add_get("/file/bot{token}/{path:.*}", self.api.serve_file)
         TelegramControl(self).add_routes(app)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
-        self._port = int(self._runner.addresses[0][1])
+        self._port = await self.listen(app, self._port)
         self._sender.start()
 
     async def stop(self) -> None:
         """Stop listening."""
         self.queue.end_polls()
         await self._sender.stop()
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()
+        await super().stop()

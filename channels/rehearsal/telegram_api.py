@@ -13,6 +13,7 @@ from aiohttp import web
 
 from channels.fields import text_of
 from channels.rehearsal.faults import Fault, FaultKind, Faults
+from channels.rehearsal.stand_in import cut_connection
 from channels.rehearsal.telegram_rules import METHODS, read_call
 from channels.rehearsal.telegram_state import BOT_TOKEN
 from geode.messages import JsonObject, JsonValue
@@ -96,7 +97,7 @@ class BotApi:
             return web.Response(status=404, text="Not Found")
         call: JsonObject = {}
         if self._take(FaultKind.DROP_REQUEST, "file", call):
-            _abort(request)
+            cut_connection(request)
         if fault := self._take(FaultKind.SERVER_ERROR, "file", call):
             return web.Response(status=fault.status)
         return web.Response(body=self._files[file_id])
@@ -108,7 +109,7 @@ class BotApi:
         self, request: web.Request, method: str, call: JsonObject
     ) -> web.StreamResponse | None:
         if self._take(FaultKind.DROP_REQUEST, method, call):
-            _abort(request)
+            cut_connection(request)
             return web.Response(status=500)
         if fault := self._take(FaultKind.RATE_LIMITED, method, call):
             seconds = fault.retry_after_s
@@ -138,12 +139,7 @@ class BotApi:
         if fault := self._take(FaultKind.SLOW_RESPONSE, method, call):
             await asyncio.sleep(fault.delay_s)
         if self._take(FaultKind.DROP_RESPONSE, method, call):
-            _abort(request)
+            cut_connection(request)
             return web.Response(status=500)
         body = orjson.dumps({"ok": True, "result": result})
         return web.Response(body=body, content_type="application/json")
-
-
-def _abort(request: web.Request) -> None:
-    if isinstance(request.transport, asyncio.Transport):
-        request.transport.abort()

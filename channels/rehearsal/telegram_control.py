@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import orjson
-from aiohttp import web
-
-from channels.fields import int_of, object_of, text_of, to_object
-from channels.rehearsal.faults import fault_from_json
+from channels.fields import int_of, object_of, text_of
+from channels.rehearsal.control import ControlRoutes, Verb
 from channels.rehearsal.telegram_core import PHOTO, TelegramCore
 from channels.rehearsal.telegram_state import ANA, FORUM, Posted, Town
 from geode.messages import JsonObject, JsonValue
 
-Verb = Callable[[JsonObject], JsonObject]
 
-
-class TelegramControl:
-    """`POST /control/<verb>` with one JSON object in and one out."""
+class TelegramControl(ControlRoutes):
+    """The verbs of this stand-in."""
 
     def __init__(self, telegram: TelegramCore) -> None:
         self._telegram = telegram
-        self._verbs: dict[str, Verb] = {
+        verbs: dict[str, Verb] = {
             "say": self._say,
             "edit": self._edit,
             "update": self._update,
@@ -31,27 +24,9 @@ class TelegramControl:
             "upload": self._upload,
             "kick": self._kick,
             "transcript": self._transcript,
-            "counters": lambda asked: self._telegram.counters(),
-            "fault": self._fault,
-            "clear_faults": self._clear_faults,
             "privacy": self._privacy,
         }
-
-    def add_routes(self, app: web.Application) -> None:
-        """Answer below /control."""
-        app.router.add_post("/control/{verb}", self._serve)
-
-    async def _serve(self, request: web.Request) -> web.Response:
-        verb = self._verbs.get(request.match_info["verb"])
-        if verb is None:
-            return web.json_response({"error": "unknown verb"}, status=404)
-        if request.host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
-            return web.json_response({"error": "loopback only"}, status=403)
-        try:
-            asked = to_object(orjson.loads(await request.read() or b"{}"))
-            return web.json_response(verb(asked))
-        except (ValueError, KeyError) as error:
-            return web.json_response({"error": str(error)}, status=400)
+        super().__init__(telegram, verbs)
 
     def _say(self, asked: JsonObject) -> JsonObject:
         extra = object_of(asked, "extra")
@@ -106,14 +81,6 @@ class TelegramControl:
             if int_of(asked, "topic") in (0, post.topic)
         ]
         return {"messages": messages}
-
-    def _fault(self, asked: JsonObject) -> JsonObject:
-        self._telegram.faults.set(fault_from_json(asked))
-        return {}
-
-    def _clear_faults(self, asked: JsonObject) -> JsonObject:
-        self._telegram.faults.clear()
-        return {}
 
     def _privacy(self, asked: JsonObject) -> JsonObject:
         self._telegram.methods.has_privacy = bool(asked.get("is_on"))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 from channels.fields import text_of, to_object
-from channels.rehearsal.faults import Faults, fault_from_json
+from channels.rehearsal.stand_in import StandIn
 from channels.rehearsal.telegram_api import BotApi
 from channels.rehearsal.telegram_markup import list_buttons
 from channels.rehearsal.telegram_methods import BotMethods
@@ -15,18 +12,17 @@ from channels.rehearsal.telegram_state import ANA, FORUM, Posted, Town
 from channels.rehearsal.telegram_updates import UpdateQueue
 from geode.messages import JsonObject, JsonValue
 
-POLL_S = 0.01
 PHOTO: list[JsonValue] = [
     {"file_id": "F", "file_unique_id": "u", "width": 90, "height": 90, "file_size": 10}
 ]
 
 
-class TelegramCore:
+class TelegramCore(StandIn):
     """Everything the stand-in is, except that it does not listen yet."""
 
     def __init__(self, *, port: int) -> None:
+        super().__init__()
         self._port = port
-        self.faults = Faults()
         self.town = Town()
         self.queue = UpdateQueue()
         self.methods = BotMethods(self.town, self.queue)
@@ -120,10 +116,6 @@ class TelegramCore:
             raise ValueError("no such message")
         return post
 
-    def fault(self, kind: str, **fields: JsonValue) -> None:
-        """Put a fault in force; the fields are those of `Fault`."""
-        self.faults.set(fault_from_json({"kind": kind, **fields}))
-
     def bot_posts(self, chat: int = FORUM, topic: int | None = None) -> list[Posted]:
         """What the bot said in a chat or topic, oldest first."""
         return [
@@ -142,13 +134,3 @@ class TelegramCore:
             "confirmed_below": self.queue.confirmed_below,
             "polls_ended": self.queue.polls_ended,
         }
-
-    async def wait_for(self, is_so: Callable[[], object], timeout_s: float = 10.0) -> None:
-        """Wait until something is observable; raises `TimeoutError` with the counters."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not is_so():  # noqa: ASYNC110 - any observable state, not one event
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError as error:
-            seen = f"not within {timeout_s:g} s; counters: {self.counters()}"
-            raise TimeoutError(seen) from error

@@ -156,7 +156,8 @@ async def test_death_before_the_send_loses_nothing(
     async with open_desk(tmp_path, platform) as desk:
         assert await desk.wait_settled() == ["sent", "sent"]
 
-        assert platform.shown(place) == ["once", "after"]
+        # A channel that cannot look for the first one may say that this is its second.
+        assert [text.splitlines()[0] for text in platform.shown(place)] == ["once", "after"]
 
 
 @on()

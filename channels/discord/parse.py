@@ -49,7 +49,9 @@ def parse_said(message: JsonObject, spot: Spot, bot: BotIdentity) -> Said:
     parsed = parse_message(message, spot, bot)
     if isinstance(parsed, Dropped) or parsed.files:
         return parsed
-    command = parse_command(parsed.text, is_mention=is_addressed(message, bot))
+    named = is_addressed(message, bot)
+    is_root = parsed.message_id == parsed.thread.thread
+    command = parse_command(parsed.text, is_mention=named, opens_thread=is_root)
     return parsed if command is None else _as_command(parsed, *command)
 
 

@@ -105,7 +105,8 @@ def parse_said(
     if isinstance(parsed, Dropped) or parsed.files:
         return parsed
     named = is_mention or is_mentioned(text_of(message, "text"), bot.user_id)
-    command = parse_command(parsed.text, is_mention=named)
+    is_root = parsed.message_id == parsed.thread.thread
+    command = parse_command(parsed.text, is_mention=named, opens_thread=is_root)
     return parsed if command is None else _as_command(parsed, *command)
 
 

@@ -92,7 +92,7 @@ async def test_mention_is_one_turn_in_every_order_of_its_events_sl_02(
     tmp_path: Path, order: str
 ) -> None:
     async with scripted_town(tmp_path, [say("all well")]) as town:
-        post = await town.slack.say("<@UBOT> status?", order=order, gap_s=0.25)
+        post = await town.slack.say("<@UBOT> status", order=order, gap_s=0.25)
         await calm(town)
 
         assert answers(town.slack, post.ts) == ["all well"]
@@ -106,8 +106,8 @@ async def test_next_message_ten_milliseconds_later_is_a_turn_of_its_own_sl_02(
     tmp_path: Path,
 ) -> None:
     async with scripted_town(tmp_path, [say("one"), say("two")]) as town:
-        first = await town.slack.say("<@UBOT> status?", gap_s=0.01)
-        second = await town.slack.say("<@UBOT> status?")
+        first = await town.slack.say("<@UBOT> status", gap_s=0.01)
+        second = await town.slack.say("<@UBOT> status")
         await town.wait_answers(first.ts, 1)
         await town.wait_answers(second.ts, 1)
         await town.wait_idle()

@@ -41,3 +41,13 @@ def test_command_is_read(text: str, is_mention: bool, command: tuple[str, str]) 
 )
 def test_message_is_no_command(text: str, is_mention: bool) -> None:
     assert parse_command(text, is_mention=is_mention) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [("status", None), ("help", None), ("!status", ("status", "")), ("/help", ("help", ""))],
+)
+def test_bare_verb_is_a_request_where_it_would_open_a_thread(
+    text: str, command: tuple[str, str] | None
+) -> None:
+    assert parse_command(text, is_mention=True, opens_thread=True) == command

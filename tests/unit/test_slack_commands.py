@@ -66,8 +66,8 @@ def test_other_words_are_a_message(text: str) -> None:
 
 
 def test_both_events_of_a_mentioned_command_are_one() -> None:
-    plain = said("<@UBOT> status")
-    mention = said("<@UBOT> status", type="app_mention", channel_type="")
+    plain = said("<@UBOT> !status")
+    mention = said("<@UBOT> !status", type="app_mention", channel_type="")
 
     assert command(plain) == command({**mention, "event_id": "Ev2"})
 

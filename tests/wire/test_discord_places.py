@@ -154,7 +154,7 @@ async def test_command_that_was_missed_is_read_back_once() -> None:
     async with discord_world() as world:
         first = await world.discord.say("before")
         await world.wait_for(lambda: world.intake.stored)
-        await world.discord.say(f"<@{BOT}> status", is_heard=False)
+        await world.discord.say(f"<@{BOT}> !status", is_heard=False)
         guild = world.discord.guild
         plan = CatchUpPlan((CatchUpRoot(guild, GENERAL, first.id),))
 

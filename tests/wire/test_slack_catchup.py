@@ -188,7 +188,7 @@ async def test_first_mention_below_a_root_that_was_confirmed_before_is_found() -
 
 async def test_followed_thread_is_confirmed_from_its_own_floor() -> None:
     async with slack_world() as world:
-        root = post(world, "<@UBOT> help")
+        root = post(world, "<@UBOT> !help")
         post(world, "missed long ago", thread_ts=root)
         newest = post(world, "something else")
         last = post(world, "missed today", thread_ts=root)

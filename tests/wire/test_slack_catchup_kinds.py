@@ -43,7 +43,7 @@ async def test_missed_command_is_one_and_answered_to_nobody() -> None:
 async def test_command_that_was_heard_live_is_a_duplicate_in_the_catch_up() -> None:
     async with slack_world() as world:
         first = write(world, "start")
-        await world.slack.say("<@UBOT> status")
+        await world.slack.say("<@UBOT> !status")
         await world.wait_for(lambda: world.intake.commands)
 
         plan = CatchUpPlan((CatchUpRoot(TEAM, ROOM, first.ts),))

@@ -263,7 +263,7 @@ async def test_command_in_a_thread_is_answered_there_to_its_caller_alone() -> No
 @pytest.mark.parametrize("order", ["AB", "BA", "A", "B"])
 async def test_mentioned_command_is_one_command_in_every_order(order: str) -> None:
     async with slack_world() as world:
-        await world.slack.say("<@UBOT> status", order=order)  # type: ignore[arg-type]
+        await world.slack.say("<@UBOT> !status", order=order)  # type: ignore[arg-type]
         await world.wait_for(lambda: world.socket("acks") == len(order))
         await world.wait_for(lambda: heard(world))
 

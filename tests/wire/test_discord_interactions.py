@@ -295,7 +295,11 @@ async def test_commands_are_registered_once_and_again_only_when_they_changed() -
 
 @pytest.mark.parametrize(
     ("text", "verb", "argument"),
-    [("!status", "status", ""), ("<@910000000000000002> !stop", "stop", ""), ("!why x", "why", "x")],
+    [
+        ("!status", "status", ""),
+        ("<@910000000000000002> !stop", "stop", ""),
+        ("!why x", "why", "x"),
+    ],
 )
 async def test_command_written_as_a_message_is_answered_below_it(
     text: str, verb: str, argument: str

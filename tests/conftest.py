@@ -7,12 +7,15 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.schema_check import Listener
 from hypothesis import HealthCheck, settings
+
+from channels.rehearsal.observers import REQUESTS_FILE, observed_by
 
 _OURS = ("GEODE_", "SLACK_", "DISCORD_", "TELEGRAM_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_")
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -56,6 +59,22 @@ def _watch_sockets(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_watch_sockets)
+
+
+@pytest.fixture(autouse=True)
+def _requests_fit_their_schemas(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Fail a test in which a platform was sent what its published schema does not allow."""
+    name = f"requests-{abs(hash(request.node.nodeid)):x}.jsonl"
+    listener = Listener(tmp_path_factory.getbasetemp() / name)
+    os.environ[REQUESTS_FILE] = str(listener.file)
+    with observed_by(listener.hear):
+        yield
+    del os.environ[REQUESTS_FILE]
+    if request.node.get_closest_marker("foreign_requests") is None:
+        violations = listener.violations()
+        assert not violations, "\n".join(violations)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

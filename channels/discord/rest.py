@@ -11,7 +11,7 @@ import discord
 import orjson
 from discord.http import Route
 
-from channels.discord.failures import call_discord
+from channels.discord.failures import UNKNOWN_MESSAGE, PlatformRefusedError, call_discord
 from channels.discord.silence import silence
 from channels.fields import to_object
 from geode.errors import ChannelDownError
@@ -57,6 +57,9 @@ class DiscordRest:
         """
         if self._client is None or self._client.is_closed():
             raise ChannelDownError("Discord is not connected yet.")
+        if not all(ids.values()):
+            # An address with a hole in it is another address.
+            raise PlatformRefusedError(UNKNOWN_MESSAGE)
         method, _, path = address.partition(" ")
         more: dict[str, Any] = {"params": query} if query else {}
         quiet = silence(body) if isinstance(body, dict) else body
@@ -143,7 +146,7 @@ class DiscordRest:
 def _form_of(
     body: JsonObject, files: Sequence[Attached], opened: Sequence[discord.File]
 ) -> list[dict[str, Any]]:
-    shown = [{"id": number, "filename": file.name} for number, file in enumerate(files)]
+    shown = [{"id": str(number), "filename": file.name} for number, file in enumerate(files)]
     head = orjson.dumps(body | {"attachments": shown}).decode()
     form: list[dict[str, Any]] = [{"name": "payload_json", "value": head}]
     for number, file in enumerate(files):

@@ -17,6 +17,7 @@ from channels.fields import objects_of, text_of, to_object
 from channels.rehearsal.discord_methods import Call, Methods, Uploaded
 from channels.rehearsal.discord_refusal import DiscordRefusalError
 from channels.rehearsal.faults import FaultKind, Faults
+from channels.rehearsal.observers import Heard, tell
 from channels.rehearsal.stand_in import cut_connection
 from geode.messages import JsonObject, JsonValue
 
@@ -89,6 +90,7 @@ class RestApi:
         self.calls[name] += 1
         try:
             call = await self._read(request, pieces)
+            _tell(request, call)
             self.log.append({"name": name, "path": list[JsonValue](pieces), "body": call.body})
             if early := self._early_fault(request, name, call):
                 return early
@@ -175,6 +177,12 @@ def _decode(raw: bytes) -> object:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise DiscordRefusalError(50109) from error
+
+
+def _tell(request: web.Request, call: Call) -> None:
+    address = f"{request.method} /{request.match_info['path']}"
+    body: JsonValue = list[JsonValue](call.listed) or call.body or None
+    tell(Heard("discord", address, body, call.query))
 
 
 async def _run(route: Route | None, call: Call) -> JsonValue:

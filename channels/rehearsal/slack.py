@@ -6,6 +6,7 @@ import orjson
 from aiohttp import web
 
 from channels.fields import to_object
+from channels.rehearsal.observers import Heard, tell
 from channels.rehearsal.slack_control import Control
 from channels.rehearsal.slack_core import SlackCore
 
@@ -40,9 +41,9 @@ class RehearsalSlack(SlackCore):
         self._port = await self.listen(app, self._port)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
-        code = self.interactions.respond(
-            request.match_info["token"], to_object(orjson.loads(await request.read() or b"{}"))
-        )
+        content = to_object(orjson.loads(await request.read() or b"{}"))
+        tell(Heard("slack", "response_url", content))
+        code = self.interactions.respond(request.match_info["token"], content)
         return web.Response(status=404 if code else 200, text=code or "ok")
 
     async def _download(self, request: web.Request) -> web.StreamResponse:

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from channels.fields import text_of, to_object
 from channels.rehearsal.faults import FaultKind, Faults
+from channels.rehearsal.observers import Heard, tell
 from channels.rehearsal.slack_refusal import SlackRefusalError
 from channels.rehearsal.slack_rules import missing_fields
 from channels.rehearsal.slack_state import APP_TOKEN, BOT_TOKEN
@@ -53,6 +54,7 @@ class WebApi:
         call = await _read_arguments(request)
         token = _read_token(request, call)
         self.calls[method] += 1
+        tell(Heard("slack", method, call))
         self.log.append({"method": method, "arguments": call})
         early = await self._early_fault(request, method, call)
         if early is not None:

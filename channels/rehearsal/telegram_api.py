@@ -13,6 +13,7 @@ from aiohttp import web
 
 from channels.fields import text_of
 from channels.rehearsal.faults import Fault, FaultKind, Faults
+from channels.rehearsal.observers import Heard, tell
 from channels.rehearsal.stand_in import cut_connection
 from channels.rehearsal.telegram_rules import METHODS, read_call
 from channels.rehearsal.telegram_state import BOT_TOKEN
@@ -77,6 +78,7 @@ class BotApi:
                 files[name] = self._keep(value)
             else:
                 form[name] = str(value)
+        tell(Heard("telegram", method, {**form, **files}))
         call = read_call(method, form, files)
         if isinstance(call, str):
             raise TelegramRefusalError(call)

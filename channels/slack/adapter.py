@@ -204,6 +204,7 @@ class SlackChannel(Channel):
     async def edit(self, place: Place, message_id: str, part: Part) -> None:
         """Replace a message of ours; its metadata stays."""
         fields = self._message(place, part) | {"ts": message_id}
+        fields.pop("mrkdwn", None)  # a post's own; an update has no such argument
         fields.setdefault("blocks", [])
         await self._write(place, "chat.update", fields)
 

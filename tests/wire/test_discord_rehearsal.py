@@ -65,6 +65,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.foreign_requests
 @pytest.mark.parametrize(("path", "body", "status", "code"), REFUSALS.values(), ids=REFUSALS.keys())
 async def test_call_is_refused_with_the_code_of_discord(
     path: str, body: dict[str, Any], status: int, code: int
@@ -169,6 +170,7 @@ WRONG_ROWS = {
 }
 
 
+@pytest.mark.foreign_requests
 @pytest.mark.parametrize("rows", WRONG_ROWS.values(), ids=WRONG_ROWS.keys())
 async def test_buttons_that_discord_refuses_are_refused(rows: list[list[object]]) -> None:
     shown = [{"type": 1, "components": row} for row in rows]

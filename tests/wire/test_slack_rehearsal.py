@@ -87,6 +87,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.foreign_requests
 @pytest.mark.parametrize(("method", "call", "code"), REFUSALS.values(), ids=REFUSALS.keys())
 async def test_call_is_refused_and_counted(method: str, call: dict[str, object], code: str) -> None:
     async with RehearsalSlack() as slack:
@@ -110,6 +111,7 @@ async def test_post_under_a_replys_own_stamp_is_refused_not_split_off() -> None:
         assert raised.value.response["error"] == "invalid_thread_ts"
 
 
+@pytest.mark.foreign_requests
 @pytest.mark.parametrize(
     ("method", "token", "code"),
     [

@@ -50,6 +50,7 @@ REFUSED_BLOCKS = {
 }
 
 
+@pytest.mark.foreign_requests
 @pytest.mark.parametrize("block", REFUSED_BLOCKS.values(), ids=REFUSED_BLOCKS.keys())
 async def test_block_is_refused(block: dict[str, object]) -> None:
     async with RehearsalSlack() as slack:
@@ -91,6 +92,7 @@ async def test_trigger_opens_one_form_and_lives_for_three_seconds() -> None:
         assert len(slack.interactions.views) == 1
 
 
+@pytest.mark.foreign_requests
 @pytest.mark.parametrize(
     "fields",
     [

@@ -67,6 +67,7 @@ async def call(telegram_url: str, token: str, method: str, form: dict[str, str])
         return answer
 
 
+@pytest.mark.foreign_requests
 @pytest.mark.parametrize(("method", "form", "words"), REFUSALS.values(), ids=REFUSALS.keys())
 async def test_call_is_refused_and_counted(method: str, form: dict[str, str], words: str) -> None:
     async with RehearsalTelegram() as telegram:
@@ -189,6 +190,7 @@ FORMS: dict[str, tuple[str, dict[str, str], str]] = {
 }
 
 
+@pytest.mark.foreign_requests
 @pytest.mark.parametrize(("method", "form", "words"), FORMS.values(), ids=FORMS.keys())
 async def test_call_of_the_newer_methods_is_refused(
     method: str, form: dict[str, str], words: str

@@ -19,7 +19,7 @@ STAY ?=
 
 .PHONY: setup demo test check fix lint types arch deps unit crash e2e bench lock clean
 
-setup: $(VENV)/.ready-dev
+setup: $(VENV)/.ready-dev $(VENV)/.ready-schemas
 
 demo: $(VENV)/.ready
 	$(BIN)/geode demo $(if $(STAY),--stay) $(ARGS)
@@ -77,6 +77,13 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 
 $(VENV)/.ready-dev: requirements-dev.lock pyproject.toml
 	@$(MAKE) install LOCKED=requirements-dev.lock STAMP=$@
+
+# What the platforms publish about their APIs, as JSON Schema: every request of a test must fit it.
+SCHEMAS := tests/schemas
+$(VENV)/.ready-schemas: $(wildcard $(SCHEMAS)/*) requirements-dev.lock | $(VENV)/.ready-dev
+	@echo "Writing the platforms' schemas into $(VENV)"
+	@$(BIN)/python $(SCHEMAS)/write_schemas.py $(VENV)/share/platform-schemas
+	@touch $@
 
 # uv when the machine has it, else pip, which also takes over when uv does not know the mirror.
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input

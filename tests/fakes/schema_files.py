@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.exceptions import best_match
 
 FOLDER = Path(sys.prefix, "share", "platform-schemas")
 
@@ -29,6 +28,15 @@ def _validator(name: str, schema: str) -> Draft202012Validator:
 
 def faults_of(name: str, schema: dict[str, Any], body: object) -> list[str]:
     """The deepest thing that is wrong with a body under a schema of that document."""
-    errors: Iterable[ValidationError] = _validator(name, json.dumps(schema)).iter_errors(body)
-    found = best_match(errors)
-    return [f"{found.json_path}: {found.message[:400]}"] if found else []
+    found = list(_validator(name, json.dumps(schema)).iter_errors(body))
+    deepest = max(_leaves(found), key=lambda error: len(error.absolute_path), default=None)
+    return [f"{deepest.json_path}: {deepest.message[:400]}"] if deepest else []
+
+
+def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
+    """What is wrong in each choice, not that none of the choices fits."""
+    for error in errors:
+        if error.context:
+            yield from _leaves(error.context)
+        else:
+            yield error

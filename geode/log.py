@@ -23,6 +23,8 @@ _NOISY = (
     "aiohttp",
     "anthropic",
     "alembic",
+    "discord",
+    "telegram",
 )
 """Their INFO and DEBUG lines hold whole URLs and bodies; never below WARNING."""
 _DEPTH_MAX = 8

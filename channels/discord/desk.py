@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from dataclasses import replace
 
 from channels.discord.answers import Answers
 from channels.discord.interactions import Interaction, event_of, parse_interaction
@@ -18,6 +19,8 @@ log = logging.getLogger(__name__)
 
 AT_ONCE_MAX = 100
 """Interactions under way; Discord tells the person of one above it that nothing answered."""
+LOOK_S = 1.0
+"""Discord waits for three seconds, and the form itself needs the rest of them."""
 NOT_TAKEN = "This could not be taken in just now. Please try again in a moment."
 NOT_YOURS = "You cannot use this here."
 DONE = "Done."
@@ -57,6 +60,9 @@ class InteractionDesk:
                 task.add_done_callback(lambda _: self._free.release())
 
     async def _serve(self, done: Interaction) -> None:
+        if done.kind == "ask" and not await self._may_ask(done):
+            # Without a form it is a press like any other, and the core says why it decides nothing.
+            done = replace(done, kind="press")
         is_alive = await self._answers.acknowledge(done)
         if done.kind == "ask":
             return
@@ -69,6 +75,15 @@ class InteractionDesk:
             await self._answers.tell(done, words, is_alive=is_alive, is_for_all=is_for_all)
         except ChannelError as error:
             log.warning("discord_interaction_not_answered reason=%s", error)
+
+    async def _may_ask(self, done: Interaction) -> bool:
+        """Whether the form may be opened for this person; in doubt not, and soon enough."""
+        try:
+            async with asyncio.timeout(LOOK_S):
+                spot = await self._spots.find(done.channel, done.guild)
+        except (ChannelError, TimeoutError):
+            return False
+        return self._intake.admits(event_of(done, spot))
 
     async def _accept(self, done: Interaction) -> Accepted:
         try:

@@ -71,12 +71,18 @@ class IntakeMiddleware(AsyncMiddleware):
         if isinstance(parsed, Dropped):
             return self._drop(parsed, is_slash=bool(text_of(payload, "command")))
         if isinstance(parsed, AskWords):
-            self._whispers.open_form(parsed)
-            return BoltResponse(status=OK)
+            return self._open_form(parsed)
         is_form = text_of(payload, "type") == "view_submission"
         if is_form and isinstance(parsed, ButtonPress) and not parsed.text:
             return _refuse_form(NO_WORDS)
         return await self._take(self._fill_name(parsed), payload, is_form=is_form)
+
+    def _open_form(self, asked: AskWords) -> BoltResponse:
+        if self._intake.admits(asked.press):
+            self._whispers.open_form(asked)
+        else:
+            self._whispers.answer(asked.press, Accepted("ignored"), asked.response_url)
+        return BoltResponse(status=OK)
 
     async def _take(self, event: Inbound, payload: JsonObject, *, is_form: bool) -> BoltResponse:
         try:
@@ -85,7 +91,8 @@ class IntakeMiddleware(AsyncMiddleware):
             log.warning("slack_event_not_stored reason=%s", error)
             return self._say_not_stored(event, is_form=is_form)
         self._failpoints.hit(f"slack.ack:{accepted.outcome}")
-        if text_of(object_of(payload, "event"), "type") == STOPPED:
+        is_stop = text_of(object_of(payload, "event"), "type") == STOPPED
+        if is_stop and accepted.outcome != "ignored":
             # Slack leaves the thread as it was: the session stays processing until we say so.
             self._status.clear_later(Place(event.thread, _reply_to(event)))
         return self._answer(event, accepted, payload)

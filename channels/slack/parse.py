@@ -26,7 +26,6 @@ from geode.messages import (
     FileRef,
     InboundMessage,
     JsonObject,
-    Person,
     QuotedMessage,
 )
 
@@ -76,7 +75,7 @@ def _parse_stop(event: JsonObject, origin: Origin) -> ChatCommand | Dropped:
         return Dropped("malformed")
     return ChatCommand(
         thread=origin.thread(root),
-        sender=Person(user),
+        sender=read_person(event, origin),
         verb="stop",
         argument="",
         dedupe_key=f"{origin.team}/{origin.event_id}",

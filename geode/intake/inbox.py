@@ -133,13 +133,30 @@ class Inbox:
         self._moves = await self._store.read(moves.list_moves)
 
     async def move_place(self, old: Thread, new: Thread) -> None:
-        """Sessions, cursors and binding of a channel go on under its new id."""
+        """Sessions, cursors and binding of a channel go on under its new id.
+
+        A channel that is not bound, and of which nothing is stored, leaves no trace.
+        """
+        if not self._is_named(old, new) and not await self._store.read(
+            lambda tx: moves.has_threads(tx, old)
+        ):
+            self.ignored["access.unbound"] += 1
+            return
 
         def unit(tx: Tx) -> Sequence[Move]:
             moves.move_place(tx, old, new, self._clock.now_us())
             return moves.list_moves(tx)
 
         self._moves = await self._store.write("place.move", unit)
+
+    def _is_named(self, old: Thread, new: Thread) -> bool:
+        """Whether a binding names the channel by any id of its own."""
+        ids = {old.channel, new.channel, *self._former_channels(old)}
+        return any(
+            (binding.channel, binding.place.workspace) == (old.platform, old.workspace)
+            and binding.place.channel in ids
+            for binding in self._bindings
+        )
 
     def tell_moves(self) -> list[str]:
         """What the operator should write where a binding still names an id of before."""

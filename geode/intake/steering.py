@@ -30,12 +30,16 @@ def stop(asked: Asked) -> Reply:
     sentence = said.NOTHING_RUNS
     if row.state != SessionState.IDLE:
         sentence, effects = _stop_turn(asked, row, effects)
-    if sentence != said.NOTHING_RUNS or dropped:
+    if sentence not in (said.NOTHING_RUNS, said.ASKED_SINCE) or dropped:
         _note(asked, {"dropped": len(dropped)}, row.turn_id)
     return Reply(said.describe_stop(sentence, len(dropped)), concerns_others=True, effects=effects)
 
 
 def _stop_turn(asked: Asked, row: Any, effects: Stored) -> tuple[str, Stored]:
+    said_at = asked.command.order_key
+    if said_at and inbox.read_last_key(asked.tx, row.turn_id) > said_at:
+        # Read back late: what runs now was asked for afterwards, and nobody stopped that.
+        return said.ASKED_SINCE, effects
     if not turns.ask_stop(asked.tx, row.turn_id, asked.command.sender.id):
         return said.STOPPING_ALREADY, effects
     effects = replace(effects, stopped_turn=TurnId(row.turn_id))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from geode.ports import ChannelStatus
+from geode.reply.escaping import quote_name
 
 SUMMARIES: Mapping[str, str] = {
     "help": "what you may ask for here",
@@ -32,6 +33,7 @@ NOT_YOUR_REVIEW = (
 STOPPING = "I am stopping."
 STOPPING_ALREADY = "I am stopping already."
 NOTHING_RUNS = "Nothing is running here."
+ASKED_SINCE = "What runs here was asked for after that, so it goes on."
 APPROVAL_DENIED = "What waited for an approval is denied."
 REVIEW_REJECTED = "The answer that waited for a review is dropped."
 NEW_CHAPTER = (
@@ -131,7 +133,7 @@ def describe_stop(said: str, dropped: int) -> str:
 
 def tell_others(name: str, answer: str) -> str:
     """What a thread is told of a command that was given and answered in private."""
-    return f"Asked by {name}: {answer}"
+    return f"Asked by {quote_name(name)}: {answer}"
 
 
 def _usd(micro_usd: int) -> str:

@@ -148,12 +148,13 @@ class Downloads:
         typed = FileRef(
             file.id, file.name, find_media_type(content, file.name), size_bytes=len(content)
         )
-        sha256, note = "", _find_fault(typed.media_type, content)
-        if typed.media_type.startswith("image/") and not note:
-            sha256 = self._shelf.kept(session_id).put(content)
+        # First, since the workspace says when a session keeps enough.
         path = self._shelf.workspaces.add_file(
             session_id, WorkspacePath((FOLDER, file.name)), content, wanted.operation
         )
+        sha256, note = "", _find_fault(typed.media_type, content)
+        if typed.media_type.startswith("image/") and not note:
+            sha256 = self._shelf.kept(session_id).put(content)
         return Attachment(typed, is_settled=True, path=path.text, sha256=sha256, note=note)
 
 

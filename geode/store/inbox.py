@@ -84,6 +84,12 @@ _OF_TURN = Statement(
     )
 )
 
+_LAST_KEY = Statement(
+    select(func.max(inbox.c.order_key)).where(
+        inbox.c.turn_id == bindparam("turn"), inbox.c.kind == "message"
+    )
+)
+
 
 @dataclass(frozen=True, slots=True)
 class InboxRow:
@@ -303,6 +309,11 @@ def has_queued(tx: Connection, session_id: SessionId) -> bool:
 def finish_rows(tx: Connection, turn_id: TurnId) -> None:
     """The turn's messages are answered."""
     _FINISH.run(tx, {"turn": turn_id})
+
+
+def read_last_key(tx: Connection, turn_id: str) -> str:
+    """The order key of the last message that a turn answers; empty when it answers none."""
+    return str(_LAST_KEY.scalar(tx, {"turn": turn_id}) or "")
 
 
 def list_turn_messages(tx: Connection, turn_id: str) -> list[str]:

@@ -66,6 +66,20 @@ def move_place(tx: Connection, old: Thread, new: Thread, now_us: int) -> Move | 
     return move
 
 
+def has_threads(tx: Connection, place: Thread) -> bool:
+    """Whether a conversation of the channel is stored."""
+    found = tx.execute(
+        select(threads.c.session_id)
+        .where(
+            threads.c.platform == place.platform,
+            threads.c.workspace == place.workspace,
+            threads.c.channel == place.channel,
+        )
+        .limit(1)
+    )
+    return found.first() is not None
+
+
 def list_moves(tx: Connection) -> list[Move]:
     """Every move, each to the id that the channel has now."""
     rows = tx.execute(

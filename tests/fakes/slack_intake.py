@@ -22,6 +22,7 @@ class MemoryIntake:
         self.catch_ups: list[str] = []
         self.confirmed: list[tuple[Thread, str]] = []
         self.stored_at_confirm: list[int] = []
+        self.strangers: set[str] = set()
         self.refusals = 0
         self.open = asyncio.Event()
         self.open.set()
@@ -45,6 +46,11 @@ class MemoryIntake:
             return self.verdict or Accepted("decided", answer="That is decided.")
         self.stored.append(event)
         return Accepted("stored")
+
+    def admits(self, event: Inbound) -> bool:
+        """Everybody but the strangers."""
+        person = event.presser if isinstance(event, ButtonPress) else event.sender
+        return person.id not in self.strangers
 
     async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
         """Note how far a place was handed over, and how much of it was stored by then."""

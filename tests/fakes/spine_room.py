@@ -33,6 +33,7 @@ from geode.steps import Tool
 from geode.store.database import Store, migrate_forward
 from geode.store.sessions import find_session
 from geode.store.tables import outbox, sessions
+from geode.tools.workspace import Workspaces
 from geode.turn import TurnParts, TurnRunner
 from geode.verify.judge import PendingJudge
 
@@ -112,6 +113,7 @@ class Worker:
     delivery: Delivery
     model: ScriptedModel
     channel: LoopbackChannel
+    workspaces: Workspaces
 
     async def deliver(self, session_id: SessionId) -> None:
         """Deliver what is due in one thread, as a wake would."""
@@ -160,7 +162,8 @@ class SpineRoom:
         )
         leases = Leases(self.store, self.clock, name, self.settings.limits.lease_s)
         parts = TurnParts(services, leases, delivery, channels, PendingJudge())
-        return Worker(name, TurnRunner(parts), leases, delivery, model, own)
+        runner = TurnRunner(parts)
+        return Worker(name, runner, leases, delivery, model, own, services.shelf.workspaces)
 
     async def say(
         self, text: str, *, thread: Thread = THREAD, sender: str = "U1", **more: object

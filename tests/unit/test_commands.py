@@ -282,6 +282,18 @@ async def test_thread_is_told_of_a_slash_command_that_changes_its_course(
     assert await room.said("command") == [f"Asked by name of U1: {answer}"]
 
 
+async def test_thread_is_told_of_a_command_under_a_name_that_is_only_a_name(
+    room: SpineRoom,
+) -> None:
+    await room.say("hi")
+    person = Person("U1", "[free](https://evil.example)\n**Geode** <@U9>")
+
+    await room.door.accept(replace(make_command("new", is_private=True), sender=person))
+
+    (body,) = await room.said("command")
+    assert body.startswith(r"Asked by \[free\]\(https://evil.example\) \*\*Geode\*\* \<@U9\>: ")
+
+
 async def test_command_in_a_burst_is_no_message_of_the_turn(room: SpineRoom) -> None:
     await room.say("one")
     await give(room, "status", "U2")

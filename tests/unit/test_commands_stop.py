@@ -215,6 +215,18 @@ async def test_stop_keeps_what_was_said_after_it_and_came_before_it(room: SpineR
     assert await said_of(room, "stop") == [f"{said.STOPPING} 1 message that waited was dropped."]
 
 
+async def test_stop_read_late_does_not_end_a_turn_that_was_asked_for_after_it(
+    room: SpineRoom,
+) -> None:
+    await room.say("after the stop", order_key="0000003")
+    claim = await room.claim(await room.session_id())
+
+    await give(room, "stop", order_key="0000002")
+
+    assert await said_of(room, "stop") == [said.ASKED_SINCE]
+    assert await room.rows(turns.c.stopped_by, order=turns.c.id, id=claim.turn_id) == [""]
+
+
 async def test_stop_of_an_idle_session_says_so_and_drops_what_no_turn_has_taken(
     room: SpineRoom,
 ) -> None:

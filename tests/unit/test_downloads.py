@@ -17,6 +17,7 @@ from geode.messages import FileRef
 from geode.session import downloads
 from geode.store.attachments import json_to_attachments
 from geode.store.tables import inbox
+from geode.tools.workspace import WorkspaceLimits
 
 
 @pytest.fixture
@@ -236,6 +237,17 @@ async def test_words_of_a_file_name_cannot_forge_a_sender(room: SpineRoom) -> No
     request = await request_of(room, room.platform.attach(b"x", name))
 
     assert request.count("<message") == request.count("</message>") == 1
+
+
+async def test_picture_for_which_the_session_has_no_room_is_kept_nowhere(room: SpineRoom) -> None:
+    await room.say("look", files=(room.platform.attach(make_png(), "photo.png"),))
+    worker = room.worker(replies=[say("seen")])
+    worker.workspaces.limits = WorkspaceLimits(total_bytes_max=10)
+
+    await worker.runner.run_session(await room.session_id())
+
+    assert "The workspace may hold 10 bytes" in asked(worker)
+    assert list((room.folder / "kept").glob("*/*")) == []
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,15 @@ async def test_session_goes_on_in_the_new_channel_though_the_binding_names_the_o
     assert await room.rows(sessions.c.binding, order=sessions.c.id) == ["loop:T1/C1"]
 
 
+async def test_move_of_a_channel_that_nobody_bound_leaves_no_row(room: SpineRoom) -> None:
+    stranger = replace(OLD, channel="C77")
+
+    await room.door.move_place(stranger, replace(OLD, channel="C78"))
+
+    assert await room.rows(moves.c.old_channel, order=moves.c.old_channel) == []
+    assert room.door.ignored["access.unbound"] == 1
+
+
 async def test_moved_session_takes_in_order_what_was_said_before_and_after(room: SpineRoom) -> None:
     await room.say("before", thread=OLD, message_id="70000", order_key="0070000")
     await room.door.move_place(OLD, NEW)
@@ -92,7 +101,7 @@ async def test_move_is_harmless_when_repeated_unknown_or_back(room: SpineRoom) -
         await room.door.move_place(old, new)
 
     assert [channel for channel, _ in await places(room)] == ["C9"]
-    assert await room.rows(moves.c.new_channel, order=moves.c.old_channel) == ["C9", "C78"]
+    assert await room.rows(moves.c.new_channel, order=moves.c.old_channel) == ["C9"]
 
 
 async def test_second_move_is_followed_from_the_first_id(room: SpineRoom) -> None:

@@ -198,6 +198,19 @@ async def test_button_that_asks_opens_a_form_whose_words_are_the_press() -> None
         assert press.message_id == post.id
 
 
+async def test_button_that_asks_opens_no_form_for_somebody_who_may_not_decide_here() -> None:
+    async with discord_world() as world:
+        _, post = await post_card(world)
+        world.intake.strangers.add(BEN)
+        world.intake.reply = Accepted("ignored", "access.stranger")
+
+        asked = await world.discord.press(post, ASK_WHY, user=BEN)
+
+        assert await told(world, asked) == ["You cannot use this here."]
+        assert asked.form == {}
+        assert asked.answered == 6
+
+
 async def test_button_of_somebody_else_is_no_press() -> None:
     async with discord_world() as world:
         _, post = await post_card(world)

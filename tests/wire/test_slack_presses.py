@@ -116,6 +116,18 @@ async def test_stranger_who_presses_hears_a_refusal() -> None:
         assert heard(world)[0]["user"] == "U0STRANGER"
 
 
+async def test_button_that_asks_opens_no_form_for_somebody_who_may_not_decide_here() -> None:
+    async with slack_world() as world:
+        ts = await post_card(world, await world.ask())
+        world.intake.strangers.add("U0STRANGER")
+
+        await world.slack.press("C0GENERAL", ts, "Say why", "U0STRANGER")
+        await world.wait_for(lambda: heard(world))
+
+        assert "not for you" in str(heard(world)[0]["text"])
+        assert world.slack.interactions.views == {}
+
+
 async def test_edit_of_a_decided_card_takes_its_buttons_away() -> None:
     async with slack_world() as world:
         where = await world.ask()

@@ -6,7 +6,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import entry_points
@@ -53,8 +53,6 @@ PRUNE_INTERVAL_S = 3600.0
 DEDUPE_KEPT_US = 30 * 86_400_000_000
 OUTGOING_KEPT_S = 3600.0
 """Longer than a turn tries to store the answer that names a file."""
-MARKS_MAX = 256
-MARK_LATE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,6 @@ class Daemon:
         self._route = route
         self._failpoints = seams.failpoints
         self._drained = asyncio.Event()
-        self._marks: set[asyncio.Task[None]] = set()
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         limits = self.settings.limits
         self.delivery = Delivery(
@@ -215,8 +212,7 @@ class Daemon:
 
     async def close(self) -> None:
         """Close channels, model and store; what is queued in the store is written first."""
-        for task in tuple(self._marks):
-            task.cancel()
+        self.delivery.marks.close()
         try:
             async with asyncio.TaskGroup() as stops:
                 for channel in self.channels.values():
@@ -248,24 +244,11 @@ class Daemon:
 
     def mark_working(self, place: Place, message_id: str, since: float) -> None:
         """Show on the person's message that it was taken; best effort, bounded, never late."""
-        self._begin_mark(self._mark(place, message_id, since + MARK_LATE_S))
+        self.delivery.marks.begin(place, message_id, since)
 
     def clear_working(self, place: Place, message_id: str) -> None:
-        """The message will not be answered; its working mark goes, best effort."""
-        self._begin_mark(self.delivery.mark_working(place, message_id, is_on=False))
-
-    def _begin_mark(self, marking: Coroutine[None, None, None]) -> None:
-        if len(self._marks) >= MARKS_MAX:
-            marking.close()
-            return
-        task = asyncio.create_task(marking, name="mark")
-        self._marks.add(task)
-        task.add_done_callback(self._marks.discard)
-
-    async def _mark(self, place: Place, message_id: str, late: float) -> None:
-        # A mark set after the answer would stay for ever: better none than a late one.
-        if self.clock.monotonic() < late:
-            await self.delivery.mark_working(place, message_id, is_on=True)
+        """The message will not be answered; its working mark goes."""
+        self.delivery.marks.begin_clear(place, message_id)
 
     def stop_turn(self, session_id: SessionId, turn_id: TurnId) -> None:
         """The turn is to end without an answer, if it runs here."""

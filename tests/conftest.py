@@ -78,9 +78,12 @@ def _requests_fit_their_schemas(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the continuous check refuse what a developer's machine may skip."""
+    """Let the continuous check refuse what a developer's machine may skip, and repeat a storm."""
     parser.addoption(
         "--forbid-skips", action="store_true", help="fail the run when any test was skipped"
+    )
+    parser.addoption(
+        "--storm-seed", default="2026", help="another storm of faults, or one that was printed"
     )
 
 

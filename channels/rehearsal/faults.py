@@ -84,6 +84,10 @@ class Faults:
         """Put a fault in force."""
         self._faults.append(fault)
 
+    def is_set(self, method: str) -> bool:
+        """Whether something waits to go wrong with a method."""
+        return any(fault.method == method for fault in self._faults)
+
     def clear(self) -> None:
         """Take every fault back."""
         self._faults.clear()

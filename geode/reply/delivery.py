@@ -13,13 +13,20 @@ from typing import TypeVar
 
 import orjson
 
-from geode.errors import ChannelError, StaleEpochError, StoreError
+from geode.errors import (
+    ChannelError,
+    SendRateLimitedError,
+    SendRefusedError,
+    StaleEpochError,
+    StoreError,
+)
 from geode.log import get_logger
 from geode.messages import OutboundBody, OutboundFile, Part, Place, SessionId
 from geode.ports import Channel, Clock, Failpoints, Redactor
 from geode.reply import sentences
 from geode.reply.cards import keep_nonces, redact_card
 from geode.reply.journal import ClaimedRow, SendJournal
+from geode.reply.marks import WorkingMarks
 from geode.reply.sending import (
     Doubtful,
     Outcome,
@@ -53,6 +60,7 @@ FLUSH_DOWN_S = 3.0
 """A send that outlives it on a channel that is down is left to the next start."""
 NOT_THERE = ("starting", "down", "stopped")
 MARK_TIMEOUT_S = 5.0
+MARK_RETRY_S = 0.5
 PARALLEL_MAX = 32
 SWEEP_ROWS_MAX = 200
 
@@ -82,6 +90,7 @@ class Delivery:
         self._journal = SendJournal(parts.store, parts.clock, parts.owner, parts.lease_s)
         self._dispatcher = Dispatcher("delivery", self._deliver_thread, parallel_max=PARALLEL_MAX)
         self.statuses = StatusBoard(self._show_status, parts.clock)
+        self.marks = WorkingMarks(self._mark, parts.clock)
         self._locks: dict[SessionId, asyncio.Lock] = {}
         self._riding: set[SessionId] = set()
         self._claimed: dict[SessionId, ClaimedRow] = {}
@@ -175,23 +184,34 @@ class Delivery:
                 await send_part(channel, place, part, edits=message_id, key="")
 
     async def mark_working(self, place: Place, message_id: str, *, is_on: bool) -> None:
-        """Show or clear the working mark on a person's message; best effort."""
-        await self._hint(place, lambda channel: channel.react(place, message_id, is_on=is_on))
+        """Show or clear the working mark on a person's message once; best effort."""
+        await self._mark(place, message_id, is_on)
+
+    async def _mark(self, place: Place, message_id: str, is_on: bool) -> float | None:
+        error = await self._hint(
+            place, lambda channel: channel.react(place, message_id, is_on=is_on)
+        )
+        if error is None or isinstance(error, SendRefusedError):
+            return None
+        return error.retry_after_s if isinstance(error, SendRateLimitedError) else MARK_RETRY_S
 
     async def _show_status(self, place: Place, line: str) -> None:
         await self._hint(place, lambda channel: channel.set_status(place, line))
 
-    async def _hint(self, place: Place, call: Callable[[Channel], Awaitable[None]]) -> None:
+    async def _hint(
+        self, place: Place, call: Callable[[Channel], Awaitable[None]]
+    ) -> ChannelError | TimeoutError | None:
         channel = self._parts.channels.get(place.thread.platform)
         if channel is None:
-            return
+            return None
         try:
             async with asyncio.timeout(MARK_TIMEOUT_S):
                 await call(channel)
-        except (ChannelError, TimeoutError):
-            return
+        except (ChannelError, TimeoutError) as error:
+            return error
         except Exception:  # boundary: delivery
             log.exception("hint_failed", channel=channel.name)
+        return None
 
     def _lock(self, session_id: SessionId) -> asyncio.Lock:
         return self._locks.setdefault(session_id, asyncio.Lock())
@@ -289,7 +309,7 @@ class Delivery:
             if isinstance(outcome, Refused):
                 log.error("send_refused", row=claimed.row.id, reason=outcome.reason)
             if part is claimed.open_parts[-1]:
-                await self._clear_marks(claimed)
+                await self.marks.clear(claimed.row.place, claimed.marked)
                 return await self._journal.close(claimed, part, outcome)
             await self._journal.settle(claimed, part, outcome)
         return True
@@ -360,10 +380,6 @@ class Delivery:
             return found
         await self._parts.clock.sleep(self._parts.second_look_s)
         return await find_part(channel, row.place, part.part, key=key, since_us=since_us)
-
-    async def _clear_marks(self, claimed: ClaimedRow) -> None:
-        for message_id in claimed.marked:
-            await self.mark_working(claimed.row.place, message_id, is_on=False)
 
 
 def _body_of(row: OutboxRow) -> OutboundBody:

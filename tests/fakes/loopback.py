@@ -56,6 +56,8 @@ class LoopbackPlatform:
         self.faults: list[str] = []
         """Each send takes the first: down, refused, format, limited, dropped, unsent."""
         self.working: set[str] = set()
+        self.mark_faults: list[Exception] = []
+        """Taking a mark away fails with the first."""
         self.statuses: list[str] = []
         self.steps: list[tuple[ProgressStep, ...]] = []
         self.is_searchable = True
@@ -212,6 +214,8 @@ class LoopbackChannel(Channel):
         return post.id
 
     async def react(self, place: Place, message_id: str, *, is_on: bool) -> None:
+        if not is_on and self._platform.mark_faults:
+            raise self._platform.mark_faults.pop(0)
         (self._platform.working.add if is_on else self._platform.working.discard)(message_id)
 
     async def set_status(self, place: Place, line: str) -> None:

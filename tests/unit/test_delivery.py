@@ -11,7 +11,7 @@ from fakes.loopback import LoopbackChannel
 from fakes.scripted_model import say
 from fakes.spine_room import LEASE_S, THREAD, RoomClock, SpineRoom, open_room, place_thread
 
-from geode.errors import ChannelDownError
+from geode.errors import ChannelDownError, SendRateLimitedError, SendUnknownError
 from geode.messages import OutboundBody, Part, Place, SessionId, Thread
 from geode.reply import sentences
 from geode.store.outbox import NewOutbox, add_outbox
@@ -424,6 +424,23 @@ async def test_working_mark_is_taken_away_with_the_answer(room: SpineRoom) -> No
     await worker.deliver(session_id)
 
     assert room.platform.working == set()
+
+
+@pytest.mark.parametrize("fault", [SendUnknownError("cut"), SendRateLimitedError(1.0)])
+async def test_working_mark_is_taken_away_when_the_platform_failed_at_first(
+    room: SpineRoom, fault: Exception
+) -> None:
+    session_id = await open_thread(room)
+    (mark,) = room.wakes.marks
+    room.platform.mark_faults.append(fault)
+    worker = room.worker(replies=[say("hello")])
+    await worker.delivery.mark_working(Place(THREAD), mark, is_on=True)
+
+    await worker.runner.run_session(session_id)
+    await worker.deliver(session_id)
+
+    assert room.platform.working == set()
+    assert room.platform.mark_faults == []
 
 
 async def test_progress_is_edited_only_while_nothing_else_waits(room: SpineRoom) -> None:

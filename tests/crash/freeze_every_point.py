@@ -19,22 +19,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import slack_bolt.adapter.socket_mode.aiohttp
-import sqlalchemy.dialects.sqlite
-import sqlalchemy.ext.asyncio
-from fakes.crash_judge import judge_run
-from fakes.crash_world import Point, Trap, Verdict, World, count_points, make_seams, wait_change
-from kill_every_point import record_points
+from fakes.crash_judge import Verdict, judge_run
+from fakes.crash_points import Point, Trap
+from fakes.crash_world import World, make_seams, wait_change
+from kill_every_point import WHOLE, record_points
 
-import channels.slack.adapter
-
-WARMED = (
-    slack_bolt.adapter.socket_mode.aiohttp,
-    sqlalchemy.dialects.sqlite,
-    sqlalchemy.ext.asyncio,
-    channels.slack.adapter,
-    count_points,
-)
 LEASE_S = 0.6
 FROZEN_S = 1.3
 """At least so long; longer than the lease and than any mark may be late."""
@@ -58,7 +47,7 @@ class Frozen:
 
 def freeze_at(point: Point, home: Path) -> Frozen:
     """Freeze the first worker there, let a second one take over, thaw, and judge."""
-    world = World(home)
+    world = World(home, WHOLE)
     seams = {"is_alone": False, "delivery_lease_s": LEASE_S}
     windows = home / "windows.txt"
     try:
@@ -107,7 +96,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="geode-freeze-"))
     gc.freeze()
     try:
-        points = [point for point in record_points(folder / "record") if point.nth == 1]
+        points = [point for point in record_points(folder / "record", WHOLE) if point.nth == 1]
         mine = [point for place, point in enumerate(points) if place % shares == share - 1]
         chosen = [point for point in mine if options.only in str(point)]
         found = {

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import orjson
-from fakes.crash_world import Point, Trap
+from fakes.crash_points import Point, Trap
 from fakes.spine_room import NoWakes, RoomClock, make_settings
 
 from geode.intake.inbox import Inbox

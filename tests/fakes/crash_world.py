@@ -1,4 +1,4 @@
-"""Forked worlds for crash tests: a Slack that lives on, and daemons that die at a named point.
+"""Forked worlds for crash tests: a platform that lives on, and daemons that die at a named point.
 
 The parent has imported everything and has neither thread nor loop, so a fork is cheap and clean.
 """
@@ -11,97 +11,29 @@ import os
 import select
 import signal
 import sys
+import tempfile
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fakes.story import ANSWER_ONE, ANSWER_TWO, build_bell, story_route
-from fakes.town import is_progress, load_town, town_environ
+from fakes.crash_tale import tell_story, tell_town
+from fakes.crash_towns import TOWNS, write_town_config
+from fakes.story import build_bell, build_parcel, story_route
 
-from channels.rehearsal.slack import RehearsalSlack
 from geode.app import Daemon, Seams
+from geode.settings_load import InstalledChannelModels, load_settings
 
-CHANNEL = "C0GENERAL"
 STORY_TIMEOUT_S = 25.0
-QUIET_S = 0.4
-LIMITS = "lease_s = {lease_s}"
-MORE = '[profiles.bell]\ntools = ["list_files", "write_file", "memory_save", "ring_bell"]'
+MORE = """
+[limits]
+lease_s = {lease_s}
 
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The nth time a failpoint is passed."""
-
-    name: str
-    nth: int
-
-    def __str__(self) -> str:
-        return f"{self.name}#{self.nth}"
-
-
-class Recorder:
-    """Writes every point that is passed into a file."""
-
-    def __init__(self, path: Path) -> None:
-        self._stream = path.open("a")
-
-    def hit(self, name: str) -> None:
-        """Note the point."""
-        self._stream.write(name + "\n")
-        self._stream.flush()
-
-
-class Trap:
-    """Sends its own process a signal at one point, and says what stood in its window then.
-
-    A window is open from the last check before a call to the call's end. The signal stops every
-    task: a send that stood in its window may be made once more when it goes on.
-    """
-
-    def __init__(self, point: Point, number: signal.Signals, windows: Path | None = None) -> None:
-        self._point = point
-        self._number = number
-        self._windows = windows
-        self._open: Counter[str] = Counter()
-        self._seen = 0
-
-    def hit(self, name: str) -> None:
-        """Spring when the point is the nth of its name."""
-        place, _, what = name.partition(":")
-        if place == "send.window":
-            self._open[what] += 1
-        elif place == "send.after":
-            self._open[what] -= 1
-        if name == self._point.name:
-            self._seen += 1
-            if self._seen == self._point.nth:
-                self._spring()
-
-    def _spring(self) -> None:
-        if self._windows is not None:
-            self._windows.write_text("\n".join(+self._open))
-        os.kill(os.getpid(), self._number)
-
-
-@dataclass(slots=True)
-class Verdict:
-    """What a run came to, judged from outside."""
-
-    lost: list[str] = field(default_factory=list)
-    doubled: list[str] = field(default_factory=list)
-    twice: list[str] = field(default_factory=list)
-    other: list[str] = field(default_factory=list)
-    was_reached: bool = False
-
-    @property
-    def is_good(self) -> bool:
-        """Nothing lost, nothing doubled, no effect run twice, nothing odd."""
-        return not (self.lost or self.doubled or self.twice or self.other)
+[profiles.story]
+tools = ["list_files", "write_file", "memory_save", "ring_bell", "send_parcel"]
+"""
 
 
 def fork(work: Callable[[], Coroutine[Any, Any, None]], log: Path) -> int:
@@ -127,22 +59,22 @@ def fork(work: Callable[[], Coroutine[Any, Any, None]], log: Path) -> int:
 
 
 class World:
-    """One Slack process and the story told in it."""
+    """One process that is the platform, and the story told in it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, platform: str) -> None:
         home.mkdir(parents=True)
         self.home = home
-        self.ledger = home / "bell.txt"
+        self.platform = platform
         self.log = home / "log.txt"
         self._pids: list[int] = []
         ready_out, ready_in = os.pipe()
         self._told, told_in = os.pipe()
-        self._slack = self._start(lambda: self._serve_slack(ready_in, told_in))
+        self._town = self._start(lambda: self._serve_town(ready_in, told_in))
         os.close(ready_in)
         os.close(told_in)
         line = _read_line(ready_out, 10.0)
         os.close(ready_out)
-        self.port = int(line)
+        self.facts: Mapping[str, str] = json.loads(line)
 
     def start_daemon(self, seams: Seams, *, lease_s: float = 30.0) -> int:
         """Fork a daemon; it drains on SIGTERM."""
@@ -157,7 +89,7 @@ class World:
 
     def ask_again(self) -> None:
         """Have the transcript told once more, after another quiet moment."""
-        os.kill(self._slack, signal.SIGUSR1)
+        os.kill(self._town, signal.SIGUSR1)
 
     def end(
         self, pid: int, number: signal.Signals = signal.SIGTERM, timeout_s: float = 10.0
@@ -189,32 +121,28 @@ class World:
         self._pids.append(pid)
         return pid
 
-    async def _serve_slack(self, ready: int, told: int) -> None:
-        async with RehearsalSlack(ack_deadline_s=1.0) as slack:
-            os.write(ready, f"{slack.base_url.split(':')[2].split('/')[0]}\n".encode())
+    async def _serve_town(self, ready: int, told: int) -> None:
+        tempfile.tempdir = str(self.home)  # goes with the run, even when this process is killed
+        town = TOWNS[self.platform]()
+        async with town.server:
+            os.write(ready, f"{json.dumps(town.facts())}\n".encode())
             os.close(ready)
-            first = await slack.say("<@UBOT> story one")
-            await _wait_answer(slack, first.ts, ANSWER_ONE)
-            await slack.say("story two", thread_ts=first.ts)
-            await _wait_answer(slack, first.ts, ANSWER_TWO)
+            presses = await tell_story(town)
             asked = asyncio.Event()
             asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, asked.set)
             for _ in range(2):
-                await _wait_rest(slack)
-                os.write(told, _tell(slack, first.ts))
+                os.write(told, await tell_town(town, presses))
                 await asked.wait()
 
     async def _serve_daemon(self, seams: Seams, lease_s: float) -> None:
         loop = asyncio.get_running_loop()
-        slack = RehearsalSlack(port=self.port)
-        loaded = load_town(
-            slack,
-            self.home,
-            limits=LIMITS.format(lease_s=lease_s),
-            profile="bell",
-            more=MORE,
-        )
-        daemon = await Daemon.open(loaded, environ=town_environ(slack, self.home), seams=seams)
+        tempfile.tempdir = str(self.home)
+        secrets = TOWNS[self.platform].environ(self.facts)
+        home = str(self.home)
+        environ = {"GEODE_HOME": home, "HOME": home, "ANTHROPIC_API_KEY": "sk-ant-test", **secrets}
+        path = write_town_config(self.platform, self.facts, self.home, MORE.format(lease_s=lease_s))
+        loaded = load_settings(path, channel_models=InstalledChannelModels(), environ=environ)
+        daemon = await Daemon.open(loaded, environ=environ, seams=seams)
         stopping = asyncio.Event()
         loop.add_signal_handler(signal.SIGTERM, stopping.set)
         running = asyncio.create_task(daemon.run())
@@ -226,10 +154,10 @@ class World:
 
 
 def make_seams(home: Path, **values: Any) -> Seams:
-    """The story's model and bell, in a hurry to look twice."""
+    """The story's model and its two effects, in a hurry to look twice."""
     return Seams(
         route=story_route(),
-        tools=(build_bell(home / "bell.txt"),),
+        tools=(build_bell(home / "bell.txt"), build_parcel(home / "parcel.txt")),
         second_look_s=0.1,
         **values,
     )
@@ -246,16 +174,6 @@ def wait_change(pid: int, timeout_s: float, options: int = 0) -> int | None:
     return None
 
 
-def count_points(names: list[str]) -> list[Point]:
-    """Every passing of every point, in the order of the recorded run."""
-    seen: Counter[str] = Counter()
-    points: list[Point] = []
-    for name in names:
-        seen[name] += 1
-        points.append(Point(name, seen[name]))
-    return points
-
-
 def _read_line(descriptor: int, timeout_s: float) -> str:
     deadline = time.monotonic() + timeout_s
     line = b""
@@ -268,31 +186,3 @@ def _read_line(descriptor: int, timeout_s: float) -> str:
             raise TimeoutError("the other side ended")
         line += piece
     return line.decode().strip()
-
-
-async def _wait_answer(slack: RehearsalSlack, ts: str, text: str) -> None:
-    await slack.wait_for(
-        lambda: any(text in post.text for post in slack.bot_posts(CHANNEL, ts)), timeout_s=60
-    )
-
-
-async def _wait_rest(slack: RehearsalSlack) -> None:
-    """Until the bot has cleaned up behind its answers, or clearly will not."""
-    with suppress(TimeoutError):
-        await slack.wait_for(lambda: not _marks(slack), timeout_s=8.0)
-    await asyncio.sleep(QUIET_S)
-
-
-def _marks(slack: RehearsalSlack) -> list[str]:
-    return [post.ts for post in slack.workspace.posts[CHANNEL] if post.reactions.get("eyes")]
-
-
-def _tell(slack: RehearsalSlack, ts: str) -> bytes:
-    posts = slack.bot_posts(CHANNEL, ts)
-    told = {
-        "texts": [post.text for post in posts if not is_progress(post)],
-        "progress": [post.text for post in posts if is_progress(post)],
-        "refused": slack.counters()["refused"],
-        "marks": _marks(slack),
-    }
-    return (json.dumps(told) + "\n").encode()

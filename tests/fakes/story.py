@@ -1,8 +1,9 @@
-"""The story that every crash run tells: two requests, reads, effects, two answers.
+"""The story that every crash run tells: two requests, reads, effects, a card, two answers.
 
 The model is a function of the conversation alone, so that it says the same before and after a
 crash. The bell is an effect that must not ring twice: every stroke is a line in a file that
-nothing else writes, outside everything the service knows.
+nothing else writes, outside everything the service knows. So is the parcel, whose sending never
+tells whether it was sent: a person says so on a card.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from geode.steps import (
     StopCause,
     Tool,
     ToolContext,
+    ToolHandler,
     Usage,
 )
 
@@ -61,6 +63,7 @@ class StoryModel:
             return _reply(
                 ToolCall(f"c{number}a", "write_file", {"path": "a.txt", "content": "kept"}),
                 ToolCall(f"c{number}b", "memory_save", {"text": "the bell rang"}),
+                ToolCall(f"c{number}c", "send_parcel", {"note": "to Ada"}),
             )
         return _reply(Text(ANSWER_ONE))
 
@@ -95,24 +98,42 @@ def build_bell(ledger: Path) -> Tool:
     """A tool whose every run leaves one line in the ledger, and that cannot be read back."""
 
     async def ring_bell(context: ToolContext, arguments: JsonObject) -> Ending:
-        line = f"{context.operation_id} {arguments['note']}\n".encode()
-        descriptor = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
+        _write_line(ledger, context, arguments)
         return Done("The bell rang.")
 
+    return _build("ring_bell", "Ring the bell once.", Effect.MUTATE, ring_bell)
+
+
+def build_parcel(ledger: Path) -> Tool:
+    """A tool that leaves one line in its ledger, and then cannot tell what came of it."""
+
+    async def send_parcel(context: ToolContext, arguments: JsonObject) -> Ending:
+        _write_line(ledger, context, arguments)
+        raise OSError("the wire was cut")
+
+    return _build("send_parcel", "Send the parcel.", Effect.COMMUNICATE, send_parcel)
+
+
+def _write_line(ledger: Path, context: ToolContext, arguments: JsonObject) -> None:
+    line = f"{context.operation_id} {arguments['note']}\n".encode()
+    descriptor = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def _build(name: str, description: str, effect: Effect, handler: ToolHandler) -> Tool:
     return Tool(
-        name="ring_bell",
-        description="Ring the bell once.",
+        name=name,
+        description=description,
         schema={
             "type": "object",
             "properties": {"note": {"type": "string"}},
             "required": ["note"],
             "additionalProperties": False,
         },
-        policy=SafetyPolicy(Effect.MUTATE, DataClass.PUBLIC, "none", frozenset(Mode)),
-        handler=ring_bell,
-        resources=lambda context, arguments: ("bell:main",),
+        policy=SafetyPolicy(effect, DataClass.PUBLIC, "none", frozenset(Mode)),
+        handler=handler,
+        resources=lambda context, arguments: (f"{name}:main",),
     )

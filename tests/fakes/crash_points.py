@@ -1,0 +1,82 @@
+"""The points at which a crash test ends or stops a daemon: recorded, chosen, sprung."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+OF_PLATFORM = ("send.", ".ack:", ":intake", ":delivery.", ":cursors.", ":place.")
+"""Parts of the names of points behind or before which the platforms differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The nth time a failpoint is passed."""
+
+    name: str
+    nth: int
+
+    def __str__(self) -> str:
+        return f"{self.name}#{self.nth}"
+
+
+class Recorder:
+    """Writes every point that is passed into a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._stream = path.open("a")
+
+    def hit(self, name: str) -> None:
+        """Note the point."""
+        self._stream.write(name + "\n")
+        self._stream.flush()
+
+
+class Trap:
+    """Sends its own process a signal at one point, and says what stood in its window then.
+
+    A window is open from the last check before a call to the call's end. The signal stops every
+    task: a send that stood in its window may be made once more when it goes on.
+    """
+
+    def __init__(self, point: Point, number: signal.Signals, windows: Path | None = None) -> None:
+        self._point = point
+        self._number = number
+        self._windows = windows
+        self._open: Counter[str] = Counter()
+        self._seen = 0
+
+    def hit(self, name: str) -> None:
+        """Spring when the point is the nth of its name."""
+        place, _, what = name.partition(":")
+        if place == "send.window":
+            self._open[what] += 1
+        elif place == "send.after":
+            self._open[what] -= 1
+        if name == self._point.name:
+            self._seen += 1
+            if self._seen == self._point.nth:
+                self._spring()
+
+    def _spring(self) -> None:
+        if self._windows is not None:
+            self._windows.write_text("\n".join(+self._open))
+        os.kill(os.getpid(), self._number)
+
+
+def count_points(names: list[str]) -> list[Point]:
+    """Every passing of every point, in the order of the recorded run."""
+    seen: Counter[str] = Counter()
+    points: list[Point] = []
+    for name in names:
+        seen[name] += 1
+        points.append(Point(name, seen[name]))
+    return points
+
+
+def is_of_platform(point: Point) -> bool:
+    """Whether what follows a death there depends on the platform."""
+    return any(part in point.name for part in OF_PLATFORM)

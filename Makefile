@@ -51,7 +51,7 @@ unit: setup
 	$(PYTEST) tests/unit tests/property $(ARGS)
 
 crash: setup
-	$(PYTEST) -s tests/crash $(ARGS)
+	CRASH_ALL=1 $(PYTEST) -s tests/crash $(ARGS)
 
 e2e: setup
 	$(PYTEST) tests/e2e $(ARGS)

@@ -210,7 +210,7 @@ class DiscordTown(CrashTown):
         rooms = (self._thread, discord_state.GENERAL)
         return [
             Shown(
-                post.text,
+                post.text.replace("\\", ""),  # as a person reads it
                 tuple(text_of(edit, "content") for edit in post.edits),
                 tuple(text_of(button, "label") for button in buttons_of(post)),
                 post,

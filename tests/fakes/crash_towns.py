@@ -22,6 +22,7 @@ from channels.rehearsal.discord_interactions import button_of, buttons_of
 from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.telegram import RehearsalTelegram
 from channels.rehearsal.telegram_markup import list_buttons
+from channels.telegram.render import DOUBLED
 
 WARMED = (
     trustme,
@@ -242,7 +243,7 @@ class TelegramTown(CrashTown):
     """A topic of a forum, received by polling."""
 
     name = "telegram"
-    doubled_mark = channels.telegram.render.DOUBLED
+    doubled_mark = DOUBLED
 
     def __init__(self) -> None:
         self.telegram = RehearsalTelegram()

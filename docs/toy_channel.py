@@ -28,15 +28,12 @@ def parse_event(event: dict[str, Any], *, is_late: bool) -> messages.Inbound:
     if choice := event.get("choice"):
         return messages.ButtonPress(thread, event["on"], person, choice, seq, text, is_direct)
     said, is_addressed = text.replace(MENTION, "").strip(), is_direct or MENTION in text
+    shared: Any = {"thread": thread, "sender": person, "is_direct": is_direct, "dedupe_key": seq}
+    shared |= {"message_id": seq, "order_key": f"{event['seq']:020}"}
     if command := parse_command(said, is_mention=is_addressed):
-        return messages.ChatCommand(thread, person, *command, seq, seq, is_direct=is_direct)
-    return messages.InboundMessage(
-        *(thread, seq, f"{event['seq']:020}", seq, person, said),
-        is_addressed=is_addressed,
-        is_direct=is_direct,
-        sent_at_us=event["at_us"],
-        is_catch_up=is_late,
-    )
+        return messages.ChatCommand(verb=command[0], argument=command[1], **shared)
+    late = {"sent_at_us": event["at_us"], "is_catch_up": is_late}
+    return messages.InboundMessage(text=said, is_addressed=is_addressed, **late, **shared)
 
 
 class ToyChannel(ports.Channel):
@@ -90,7 +87,7 @@ class ToyChannel(ports.Channel):
 
     def plan(self, body: messages.OutboundBody) -> tuple[messages.Part, ...]:
         lines, card = [body.markdown], body.card or messages.Card("")
-        if body.card is not None:
+        if body.card:
             lines = [card.title, card.body, *(f"{name}: {value}" for name, value in card.fields)]
         texts = split_markdown("\n".join(lines), LIMITS.text_units_max) or ["(no text)"]
         parts = [messages.Part({"text": text}, text) for text in texts]

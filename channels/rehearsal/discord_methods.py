@@ -12,7 +12,7 @@ from channels.rehearsal.discord_components import check_commands
 from channels.rehearsal.discord_gateway import Gateway
 from channels.rehearsal.discord_interactions import InteractionBook
 from channels.rehearsal.discord_refusal import DiscordRefusalError
-from channels.rehearsal.discord_rules import FILE_BYTES_MAX, check_message, check_thread, is_pinging
+from channels.rehearsal.discord_rules import check_message, check_thread, is_pinging
 from channels.rehearsal.discord_state import (
     BOT,
     CATEGORY_KIND,
@@ -137,7 +137,7 @@ class Methods:
         if room.is_locked:
             raise DiscordRefusalError(160005)
         check_message(call.body, has_files=bool(call.files))
-        if any(len(file.content) > FILE_BYTES_MAX for file in call.files):
+        if any(len(file.content) > self._world.file_bytes_max for file in call.files):
             raise DiscordRefusalError(40005)
         self.counters["pinging"] += is_pinging(call.body)
         nonce = str(call.body.get("nonce") or "")

@@ -84,6 +84,7 @@ class DiscordWorld:
         self.rooms: dict[str, Room] = {}
         self.posts: dict[str, list[Posted]] = {}
         self.has_content_intent = True
+        self.file_bytes_max = 10 << 20
         """Whether the operator switched the message content intent on."""
         self.blobs: dict[str, bytes] = {}
         """The bytes of attachments by their id."""

@@ -214,6 +214,9 @@ class TelegramChannel(Channel):
     async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
         """Post a file with its caption, pictures as such; as `send` otherwise."""
         assert part.file is not None, "a part to upload is a file"
+        if len(content) > LIMITS.file_bytes_max:
+            limit = f"{LIMITS.file_bytes_max:,} bytes"
+            raise SendRefusedError(f"A file of more than {limit} is not sent to Telegram.")
         caption = render_caption(part.plain) if part.plain.strip() else {}
         is_photo = part.file.media_type in PHOTO_TYPES and len(content) <= PHOTO_BYTES_MAX
         file = Upload(part.file.name, content, caption, is_photo=is_photo)

@@ -115,6 +115,7 @@ def _command(spoken: InboundMessage, command: SpokenCommand) -> ChatCommand:
         message_id=spoken.message_id,
         reply_to=spoken.reply_to,
         is_direct=spoken.is_direct,
+        order_key=spoken.order_key,
     )
 
 

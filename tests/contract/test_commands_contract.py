@@ -6,7 +6,7 @@ from fakes.contract_cases import on
 from fakes.contract_desk import open_desk
 from fakes.contract_platform import ContractPlatform
 
-from geode.messages import ChatCommand
+from geode.messages import ChatCommand, InboundMessage
 
 
 @on("commands")
@@ -42,13 +42,27 @@ async def test_answer_to_a_command_reaches_the_caller(
 
 
 @on("commands")
-async def test_mention_with_a_bare_verb_is_a_command_and_more_words_are_not(
+async def test_mention_with_a_marked_verb_is_a_command_and_a_verb_with_more_words_is_not(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:
     async with open_desk(tmp_path, platform) as desk:
-        await platform.begin("usage")
+        await platform.begin("!usage")
         await desk.begin("usage of the server, please")
 
         await desk.wait_for(lambda: desk.door.of(ChatCommand))
         assert [command.verb for command in desk.door.of(ChatCommand)] == ["usage"]
         assert await desk.stored() == ["usage of the server, please"]
+
+
+@on("commands")
+async def test_written_command_has_its_place_among_the_messages(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, platform) as desk:
+        place = await desk.begin("first")
+        await platform.follow(place, "!stop")
+        await desk.wait_for(lambda: desk.door.of(ChatCommand))
+        await desk.place_of(await platform.follow(place, "last"))
+
+        first, last = (message.order_key for message in desk.door.of(InboundMessage))
+        assert first < desk.door.of(ChatCommand)[0].order_key < last

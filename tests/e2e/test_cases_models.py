@@ -428,7 +428,7 @@ async def test_prompt_that_fills_the_window_ends_the_turn_with_the_way_out_lm_08
 
         (said,) = answers(town.slack, post.ts)
         assert said.startswith("This conversation no longer fits into the model")
-        assert "Start" in said
+        assert "Begin afresh with `/new`" in said
         assert len(town.server.requests) <= 4
         assert heavy.entered == []
 

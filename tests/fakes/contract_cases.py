@@ -28,7 +28,7 @@ CAPABILITIES: Mapping[str, frozenset[str]] = {
     "commands": ALL,
     "files": FILES,
     "large_files": FILES,
-    "file_limit": FILES - {"telegram"},  # its upload does not look at the size
+    "file_limit": FILES,
     "no_files": ALL - FILES,  # the port's defaults say so, in words
 }
 """By what a test needs, the platforms that have it; what is missing says why."""

@@ -130,8 +130,10 @@ class ListeningDoor:
 
     def of(self, kind: type[Kind]) -> list[Kind]:
         """What was handed in of one kind, in order, each event once."""
-        found = {event.dedupe_key: event for event in reversed(self.heard)}
-        return [event for event in reversed(found.values()) if isinstance(event, kind)]
+        found: dict[str, Inbound] = {}
+        for event in self.heard:
+            found.setdefault(event.dedupe_key, event)
+        return [event for event in found.values() if isinstance(event, kind)]
 
 
 class Desk:

@@ -17,7 +17,6 @@ from geode.errors import (
 from geode.messages import FileRef, OutboundFile, Part
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
-BIG = bytes((10 << 20) + 1)
 PLAN = ("plan two.png", "image/png", PNG)
 
 
@@ -186,10 +185,11 @@ async def test_old_upload_is_found_by_its_name_and_size_beside_its_words() -> No
 async def test_file_that_discord_finds_too_large_is_refused_in_words() -> None:
     async with discord_world() as world:
         where = await world.ask()
-        await world.channel.upload(where, part_of(BIG[:-1]), BIG[:-1], "row1:0")
+        world.discord.world.file_bytes_max = 1_000
+        await world.channel.upload(where, part_of(b"x" * 1_000), b"x" * 1_000, "row1:0")
 
         with pytest.raises(SendRefusedError, match="larger than Discord takes"):
-            await world.channel.upload(where, part_of(BIG), BIG, "row2:0")
+            await world.channel.upload(where, part_of(b"x" * 1_001), b"x" * 1_001, "row2:0")
 
 
 async def test_missing_permission_to_attach_is_named() -> None:

@@ -117,6 +117,8 @@ def configure_logging(
     root.setLevel(level.upper())
     for name in _NOISY:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    # Its warnings of a rate limit hold the address, and so the token of an interaction.
+    logging.getLogger("discord.http").setLevel(max(logging.ERROR, root.level))
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from channels.fields import int_of, object_of, objects_of, text_of
+from channels.telegram.markup import make_inert
 from channels.telegram.places import read_person, read_thread
 from geode.messages import ButtonPress, JsonObject, JsonValue, Person, Thread
 
@@ -100,7 +101,8 @@ def _is_private(message: JsonObject) -> bool:
 
 def prompt_for(asked: WordsAsked) -> JsonObject:
     """The message that asks a person for words; only that person's answer to it counts."""
-    name = asked.press.presser.name or "You"
+    # A name may look like somebody else's handle, and would then ping them.
+    name = make_inert(" ".join(asked.press.presser.name.split())) or "You"
     label = asked.label or "your words"
     text = f"{name}, please answer this message: {label}"
     start = _units(f"{name}, please ")

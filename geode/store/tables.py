@@ -126,6 +126,7 @@ inbox = Table(
     Index("inbox_message", "session_id", "message_id"),
     Index("inbox_turn", "turn_id"),
     Index("inbox_state", "state"),
+    Index("inbox_first", "session_id", "kind", "order_key"),
     sqlite_autoincrement=True,
     sqlite_strict=True,
 )

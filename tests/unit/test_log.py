@@ -79,6 +79,9 @@ def test_library_url_lines_stay_out_at_debug() -> None:
 
     logging.getLogger("httpx").info("HTTP Request: GET https://x/?token=1")
     logging.getLogger("slack_sdk.web").debug("Sending a request")
+    logging.getLogger("discord.gateway").debug("WebSocket Event: token")
+    logging.getLogger("discord.http").warning("POST https://x/token/callback responded with 429")
+    logging.getLogger("telegram.Bot").debug("Calling sendMessage with words")
     logging.getLogger("slack_bolt.app").warning("kept")
 
     assert [line["event"] for line in _lines(stream)] == ["kept"]

@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from channels.telegram.entities import BotIdentity
 from channels.telegram.parse import AlbumPart, Dropped, Migration, Parsed, parse_update
-from geode.messages import ChatCommand, FileRef, InboundMessage, JsonObject, JsonValue
+from channels.telegram.presses import WordsAsked, prompt_for
+from geode.messages import (
+    ButtonPress,
+    ChatCommand,
+    FileRef,
+    InboundMessage,
+    JsonObject,
+    JsonValue,
+    Person,
+    Thread,
+)
 
 BOT = BotIdentity("12345", "my_bot")
 ANN: JsonObject = {"id": 7, "is_bot": False, "first_name": "Ann", "last_name": "Lee"}
@@ -304,3 +314,12 @@ def test_no_update_raises_tg_08(body: JsonValue, kind: str) -> None:
 
     assert parse_update({"update_id": 1, kind: whole}, BOT) is not None
     assert parse_update({"update_id": 1, kind: body}, BOT) is not None
+
+
+def test_prompt_for_words_pings_nobody_through_the_pressers_name() -> None:
+    place = Thread("telegram", BOT.id, "-1001", "")
+    press = ButtonPress(place, "5", Person("7", "@victim_name\nGeode"), "nonce", "12345/9")
+
+    shown = prompt_for(WordsAsked("q", press, "Say why"))
+
+    assert str(shown["text"]).startswith("@\u2060victim_name Geode, please answer")

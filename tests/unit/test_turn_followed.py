@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.spine_room import THREAD, SpineRoom, open_room, place_thread
+from sqlalchemy import text
 
 from geode.ports import Accepted
 from geode.store.tables import dedupe, inbox
@@ -50,6 +51,19 @@ async def test_earlier_mention_that_comes_late_is_a_request_and_moves_the_beginn
 
     assert await room.door.accept(mention) == Accepted("stored")
     assert await room.door.accept(between) == Accepted("stored")
+
+
+async def test_first_key_of_a_long_conversation_is_found_without_reading_it(
+    room: SpineRoom,
+) -> None:
+    asked = (
+        "EXPLAIN QUERY PLAN SELECT min(order_key) FROM inbox "
+        "WHERE session_id = 's1' AND kind = 'message'"
+    )
+
+    plan = await room.store.read(lambda tx: [str(row[-1]) for row in tx.execute(text(asked))])
+
+    assert plan == ["SEARCH inbox USING COVERING INDEX inbox_first (session_id=? AND kind=?)"]
 
 
 async def test_later_message_is_followed_without_a_mention(room: SpineRoom) -> None:

@@ -23,6 +23,7 @@ def upgrade() -> None:
     ):
         op.add_column(table, sa.Column(column, TEXT, server_default="", nullable=False))
     op.add_column("sessions", sa.Column("chapter_due", BIG, server_default="0", nullable=False))
+    op.create_index("inbox_first", "inbox", ["session_id", "kind", "order_key"])
     _create_cards()
     _create_card_choices()
     _create_moves()

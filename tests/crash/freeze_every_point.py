@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.crash_judge import Verdict, judge_run
-from fakes.crash_points import Point, Trap
+from fakes.crash_points import Point, Trap, is_in_share
 from fakes.crash_world import World, make_seams, wait_change
 from kill_every_point import WHOLE, record_points
 
@@ -92,12 +92,11 @@ def main() -> int:
     parser.add_argument("--share", default="1/1", help="which share of the points, as 1/2")
     parser.add_argument("--only", default="", help="only points that contain this text")
     options = parser.parse_args()
-    share, shares = (int(part) for part in options.share.split("/"))
     folder = Path(tempfile.mkdtemp(prefix="geode-freeze-"))
     gc.freeze()
     try:
         points = [point for point in record_points(folder / "record", WHOLE) if point.nth == 1]
-        mine = [point for place, point in enumerate(points) if place % shares == share - 1]
+        mine = [point for point in points if is_in_share(point, options.share)]
         chosen = [point for point in mine if options.only in str(point)]
         found = {
             point: freeze_at(point, folder / f"run{place}") for place, point in enumerate(chosen)

@@ -18,7 +18,7 @@ from pathlib import Path
 import sqlalchemy.dialects.sqlite
 import sqlalchemy.ext.asyncio
 from fakes.crash_judge import Verdict, judge_run
-from fakes.crash_points import Point, Recorder, Trap, count_points, is_of_platform
+from fakes.crash_points import Point, Recorder, Trap, count_points, is_in_share, is_of_platform
 from fakes.crash_towns import TOWNS
 from fakes.crash_world import World, make_seams, wait_change
 
@@ -84,7 +84,6 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only points that contain this text")
     parser.add_argument("--all", action="store_true", help="every point, on any platform")
     options = parser.parse_args()
-    share, shares = (int(part) for part in options.share.split("/"))
     platform: str = options.platform
     is_whole = options.all or platform == WHOLE
     folder = Path(tempfile.mkdtemp(prefix="geode-crash-"))
@@ -92,7 +91,7 @@ def main() -> int:
     try:
         points = record_points(folder / "record", platform)
         tried = [point for point in points if is_whole or is_of_platform(point)]
-        mine = [point for place, point in enumerate(tried) if place % shares == share - 1]
+        mine = [point for point in tried if is_in_share(point, options.share)]
         chosen = [point for point in mine if options.only in str(point)]
         verdicts = {
             point: kill_at(point, folder / f"run{place}", platform)

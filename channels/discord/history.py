@@ -13,13 +13,12 @@ from channels.discord.render import content_of
 from channels.discord.rest import DiscordRest
 from channels.discord.snowflakes import order_key, us_to_snowflake
 from channels.fields import object_of, text_of
+from channels.quotes import EARLIER_MESSAGES_MAX, last_that_fit
 from geode.messages import JsonObject, Part, Place, QuotedMessage, Thread
 
 PAGE_SIZE = 100
 PAGES_MAX = 200
 EARLIER_PAGES_MAX = 3
-EARLIER_MESSAGES_MAX = 50
-EARLIER_BYTES_MAX = 20_000
 CLOCK_SKEW_US = 60_000_000
 """Our clock may differ from Discord's by this much when a message is searched."""
 
@@ -73,7 +72,7 @@ class DiscordHistory:
             if len(page) < PAGE_SIZE or len(quotes) >= EARLIER_MESSAGES_MAX:
                 break
             last = min((text_of(message, "id") for message in page), key=order_key)
-        return _last_that_fit(sorted(quotes, key=lambda quote: quote.order_key))
+        return last_that_fit(sorted(quotes, key=lambda quote: quote.order_key))
 
 
 def _says(message: JsonObject, part: Part | None) -> bool:
@@ -83,14 +82,3 @@ def _says(message: JsonObject, part: Part | None) -> bool:
     texts = {content_of(part), content_of(replace(part, payload={}))}
     is_same = text_of(message, "content") in texts
     return is_same and (part.file is None or is_shown(message, part.file))
-
-
-def _last_that_fit(quotes: list[QuotedMessage]) -> Sequence[QuotedMessage]:
-    kept: list[QuotedMessage] = []
-    used = 0
-    for quote in reversed(quotes[-EARLIER_MESSAGES_MAX:]):
-        used += len(quote.text.encode())
-        if used > EARLIER_BYTES_MAX:
-            break
-        kept.append(quote)
-    return tuple(reversed(kept))

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from channels.fields import object_of, objects_of, text_of
+from channels.quotes import EARLIER_MESSAGES_MAX, last_that_fit
 from channels.slack.failures import PlatformRefusedError
 from channels.slack.origin import BotIdentity
 from channels.slack.parse import quote_message
@@ -18,8 +19,6 @@ log = logging.getLogger(__name__)
 
 PAGE_SIZE = 200
 PAGES_MAX = 10
-EARLIER_MESSAGES_MAX = 50
-EARLIER_BYTES_MAX = 20_000
 CLOCK_SKEW_US = 600_000_000
 """Our clock may differ from Slack's by this much when a message is searched."""
 EVENT_TYPE = "geode_part"
@@ -114,7 +113,7 @@ class SlackHistory:
                 quotes.extend(_quotes(page, bot, before))
                 if len(quotes) >= EARLIER_MESSAGES_MAX:
                     break
-        return _last_that_fit(sorted(quotes, key=lambda quote: quote.order_key))
+        return last_that_fit(sorted(quotes, key=lambda quote: quote.order_key))
 
 
 async def collect(pages: AsyncIterator[list[JsonObject]]) -> list[JsonObject]:
@@ -143,14 +142,3 @@ def _key_of(message: JsonObject) -> str:
 def _quotes(page: list[JsonObject], bot: BotIdentity, before: str) -> list[QuotedMessage]:
     found = [quote_message(message, bot) for message in page]
     return [quote for quote in found if quote is not None and quote.message_id != before]
-
-
-def _last_that_fit(quotes: list[QuotedMessage]) -> Sequence[QuotedMessage]:
-    kept: list[QuotedMessage] = []
-    used = 0
-    for quote in reversed(quotes[-EARLIER_MESSAGES_MAX:]):
-        used += len(quote.text.encode())
-        if used > EARLIER_BYTES_MAX:
-            break
-        kept.append(quote)
-    return tuple(reversed(kept))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -17,7 +14,7 @@ import orjson
 from channels.rehearsal.discord import RehearsalDiscord
 from channels.rehearsal.model import RehearsalModel
 from channels.rehearsal.model_http import API_KEY
-from channels.rehearsal.observers import REQUESTS_FILE, observed_by, write_to
+from channels.rehearsal.observers import written_as_asked
 from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.telegram import RehearsalTelegram
 from geode.messages import JsonObject
@@ -147,7 +144,5 @@ def _discord_facts(discord: RehearsalDiscord) -> JsonObject:
 
 if __name__ == "__main__":
     chosen = parse_arguments(sys.argv[1:])
-    with ExitStack() as stack:
-        if named := os.environ.get(REQUESTS_FILE):
-            stack.enter_context(observed_by(write_to(Path(named))))
+    with written_as_asked():
         asyncio.run(PLATFORMS[chosen.platform](chosen))

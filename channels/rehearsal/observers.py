@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -54,6 +55,12 @@ def write_to(path: Path) -> Observer:
             file.write(orjson.dumps(asdict(heard)) + b"\n")
 
     return write
+
+
+def written_as_asked() -> AbstractContextManager[None]:
+    """Write down what this process hears when the variable names a file."""
+    named = os.environ.get(REQUESTS_FILE, "")
+    return observed_by(write_to(Path(named))) if named else nullcontext()
 
 
 def read_from(path: Path) -> list[Heard]:

@@ -67,10 +67,6 @@ class BotApi:
     async def _read(self, request: web.Request, method: str) -> JsonObject:
         if request.match_info["token"] != self.token:
             raise TelegramRefusalError("Unauthorized")
-        if method not in METHODS:
-            raise TelegramRefusalError("Not Found: method not found")
-        if request.can_read_body and request.content_type not in (FORM, PARTS):
-            raise TelegramRefusalError("Bad Request: the stand-in takes forms only")
         form: dict[str, str] = dict(request.query)
         files: JsonObject = {}
         for name, value in (await request.post()).items():
@@ -79,6 +75,10 @@ class BotApi:
             else:
                 form[name] = str(value)
         tell(Heard("telegram", method, {**form, **files}))
+        if method not in METHODS:
+            raise TelegramRefusalError("Not Found: method not found")
+        if request.can_read_body and request.content_type not in (FORM, PARTS):
+            raise TelegramRefusalError("Bad Request: the stand-in takes forms only")
         call = read_call(method, form, files)
         if isinstance(call, str):
             raise TelegramRefusalError(call)

@@ -23,6 +23,7 @@ from fakes.crash_tale import tell_story, tell_town
 from fakes.crash_towns import TOWNS, write_town_config
 from fakes.story import build_bell, build_parcel, story_route
 
+from channels.rehearsal.observers import written_as_asked
 from geode.app import Daemon, Seams
 from geode.settings_load import InstalledChannelModels, load_settings
 
@@ -123,7 +124,10 @@ class World:
 
     async def _serve_town(self, ready: int, told: int) -> None:
         tempfile.tempdir = str(self.home)  # goes with the run, even when this process is killed
-        town = TOWNS[self.platform]()
+        with written_as_asked():
+            await self._play_town(TOWNS[self.platform](), ready, told)
+
+    async def _play_town(self, town: Any, ready: int, told: int) -> None:
         async with town.server:
             os.write(ready, f"{json.dumps(town.facts())}\n".encode())
             os.close(ready)

@@ -60,8 +60,12 @@ class Serving:
 
 
 def command_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """What the command needs of ours, and what the test gives it."""
-    kept = {key: value for key, value in os.environ.items() if key.startswith(("PATH", "PYTHON"))}
+    """What the command needs of ours, and what the test gives it.
+
+    Platforms that it starts write down what they are asked where the test looks for it.
+    """
+    ours = ("PATH", "PYTHON", "REHEARSAL_")
+    kept = {key: value for key, value in os.environ.items() if key.startswith(ours)}
     return kept | dict(environ)
 
 

@@ -9,18 +9,17 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import entry_points
 
-from geode.errors import StoreError
+from geode.changes import describe_changes, merge_settings
+from geode.errors import ConfigError, StoreError
 from geode.intake.catchup import CatchUp
 from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute, open_route
 from geode.log import get_logger
-from geode.messages import Place, SessionId, Thread, TurnId
+from geode.messages import Place, SessionId, TurnId
 from geode.ports import (
     Channel,
-    ChannelContext,
     ChannelStatus,
     Clock,
     Failpoints,
@@ -29,12 +28,11 @@ from geode.ports import (
 )
 from geode.reply.delivery import DELIVERY_LEASE_S, SECOND_LOOK_S, Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
-from geode.session.assembly import build_services
+from geode.roster import Roster, resolve_channels
+from geode.session.assembly import build_services, check_profiles
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
-from geode.settings_keys import resolve_section
 from geode.settings_load import Loaded
-from geode.settings_secrets import SecretMissingError
 from geode.steps import Tool
 from geode.store import inbox, sessions, views
 from geode.store.blobs import OUTGOING, Blobs
@@ -45,10 +43,6 @@ from geode.verify.judge import PendingJudge
 
 log = get_logger(__name__)
 
-CHANNEL_GROUP = "geode.channels"
-CHANNEL_RETRY_S = 60.0
-STOP_S_MAX = 15.0
-"""A channel that does not stop by then is left behind."""
 PRUNE_INTERVAL_S = 3600.0
 DEDUPE_KEPT_US = 30 * 86_400_000_000
 OUTGOING_KEPT_S = 3600.0
@@ -82,10 +76,7 @@ class Daemon:
         self.clock = seams.clock
         self.redactor = redactor
         self.channels: dict[str, Channel] = {}
-        self.degraded: list[str] = []
-        """What is configured and cannot be used, one sentence each."""
         self._route = route
-        self._failpoints = seams.failpoints
         self._drained = asyncio.Event()
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         limits = self.settings.limits
@@ -106,6 +97,7 @@ class Daemon:
         services = build_services(
             store, loaded, route, seams.failpoints, seams.tools, redactor.take_out
         )
+        self._services = services
         self._histories = services.histories
         self._outgoing = services.shelf.outgoing
         self._runner = TurnRunner(
@@ -115,6 +107,13 @@ class Daemon:
             store, self.clock, self._leases, self._run_session, turns_parallel=limits.turns_parallel
         )
         self.catch_up = CatchUp(store, self.clock, self.channels, self.settings.bindings)
+        self.roster = Roster(
+            self.channels,
+            self.catch_up,
+            clock=self.clock,
+            redactor=redactor,
+            failpoints=seams.failpoints,
+        )
         desk = Desk(route.name, self.channel_states, redactor.take_out)
         self.intake = Inbox(store, self.clock, self.settings, self, desk)
 
@@ -142,7 +141,7 @@ class Daemon:
         try:
             daemon = cls(loaded, store, route, redactor, chosen)
             await daemon.intake.read_moves()
-            daemon.open_channels(env)
+            daemon.roster.open_all(resolve_channels(loaded.settings, env), loaded.settings.bindings)
             if chosen.is_alone:
                 await store.write("leases.expire", sessions.expire_leases)
         except BaseException:
@@ -150,31 +149,14 @@ class Daemon:
             raise
         return daemon
 
-    def open_channels(self, environ: Mapping[str, str]) -> None:
-        """Build every configured channel; one without its secrets is degraded, not fatal."""
-        installed = {entry.name: entry for entry in entry_points(group=CHANNEL_GROUP)}
-        for name, section in self.settings.channels.items():
-            try:
-                found = resolve_section(section, environ)
-            except SecretMissingError as error:
-                self.degraded.append(f"channels.{name}: {error}")
-                continue
-            values = {key: secret.reveal() for key, secret in found.items()}
-            self.redactor.register(*values.values())
-            bound = [
-                Thread(name, place.workspace, place.channel, place.thread)
-                for binding in self.settings.bindings
-                if binding.channel == name and (place := binding.place)
-            ]
-            context = ChannelContext(
-                self.clock, self.redactor, self._failpoints, values, tuple(bound)
-            )
-            self.add_channel(installed[name].load()(section, context))
+    @property
+    def degraded(self) -> list[str]:
+        """What is configured and cannot be used, one sentence each."""
+        return list(self.roster.degraded.values())
 
     def add_channel(self, channel: Channel) -> None:
         """Serve one more channel; only before `run`."""
-        self.channels[channel.name] = channel
-        self.catch_up.watch(channel.name)
+        self.roster.add(channel)
 
     async def run(self) -> None:
         """Serve until drained or cancelled; cancelled turns are handed back for the next start."""
@@ -186,14 +168,31 @@ class Daemon:
                 tasks.create_task(self._prune(), name="prune"),
                 tasks.create_task(self._histories.run(), name="histories"),
                 tasks.create_task(self._warm_up(), name="warm-up"),
-                *(
-                    tasks.create_task(self._receive(channel), name=f"channel {channel.name}")
-                    for channel in self.channels.values()
-                ),
+                tasks.create_task(self.roster.run(self.intake), name="channels"),
             ]
             await self._drained.wait()
             for task in running:
                 task.cancel()
+
+    async def reload(self, loaded: Loaded, environ: Mapping[str, str] | None = None) -> list[str]:
+        """Take over channels, bindings and profiles of checked settings; a sentence per change.
+
+        Raises `ConfigError` or `StoreError`, and then nothing was changed. Running turns go on.
+        """
+        merged, waiting = merge_settings(self.settings, loaded.settings)
+        if not merged.channels:
+            raise ConfigError(
+                f"{loaded.path or 'There is no geode.toml: it'} configures no channel."
+            )
+        check_profiles(merged, self._services.catalogue)
+        env = os.environ if environ is None else environ
+        wanted = await asyncio.to_thread(resolve_channels, merged, env)
+        await self.catch_up.follow(merged.bindings)
+        said = describe_changes(self.settings, merged)
+        self.settings = merged
+        self.intake.follow(merged)
+        self._services.follow(merged)
+        return [*said, *await self.roster.follow(wanted, merged.bindings), *waiting]
 
     async def drain(self, timeout_s: float) -> None:
         """Start no further turn, let the running ones end and be delivered, then let `run` return.
@@ -214,21 +213,10 @@ class Daemon:
         """Close channels, model and store; what is queued in the store is written first."""
         self.delivery.marks.close()
         try:
-            async with asyncio.TaskGroup() as stops:
-                for channel in self.channels.values():
-                    stops.create_task(self._stop(channel), name=f"stop {channel.name}")
+            await self.roster.close()
             await self._route.adapter.aclose()
         finally:
             await self.store.close()
-
-    async def _stop(self, channel: Channel) -> None:
-        try:
-            async with asyncio.timeout(STOP_S_MAX):
-                await channel.stop()
-        except TimeoutError:
-            log.warning("channel_not_stopped", channel=channel.name)
-        except Exception:  # boundary: channel event
-            log.exception("channel_not_stopped", channel=channel.name)
 
     def wake_session(self, session_id: SessionId) -> None:
         """A message waits for a turn."""
@@ -282,14 +270,6 @@ class Daemon:
     async def _run_session(self, session_id: SessionId) -> None:
         if await self._runner.run_session(session_id):
             self.lanes.wake(session_id)
-
-    async def _receive(self, channel: Channel) -> None:
-        while True:
-            try:
-                await channel.start(self.intake)
-            except Exception:  # boundary: channel event
-                log.exception("channel_failed", channel=channel.name)
-            await self.clock.sleep(CHANNEL_RETRY_S)
 
     async def _prune(self) -> None:
         while True:

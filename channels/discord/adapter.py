@@ -121,7 +121,7 @@ class DiscordChannel(Channel):
             if token:
                 await self._run(token, intake)
             else:
-                self._report("degraded", f"{self._token_name} is missing; restart with it.")
+                self._report("degraded", f"{self._token_name} is missing; put it there and reload.")
                 await self._stopping.wait()
         except NeedsOperatorError as error:
             said = str(error)
@@ -136,7 +136,7 @@ class DiscordChannel(Channel):
         return f"channels.discord.token ({self._settings.token})"
 
     def _check_token(self, said: str) -> str:
-        return f"{said}: check {self._token_name} and restart."
+        return f"{said}: check {self._token_name} and reload."
 
     async def _run(self, token: str, intake: Intake) -> None:
         """Receive until stopped; raises `NeedsOperatorError`."""

@@ -22,7 +22,7 @@ Health = Literal["up", "down", "degraded"]
 INTENT_OFF = (
     "The message content intent is switched off for this application: people's messages arrive "
     "without text. Switch it on under Bot, Privileged Gateway Intents, in Discord's developer "
-    "portal, and restart."
+    "portal, and reload."
 )
 FATAL_CLOSES = {
     4004: "Discord refused the token (4004)",

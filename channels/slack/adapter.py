@@ -122,7 +122,7 @@ class SlackChannel(Channel):
     def _missing_token(self) -> str:
         for key in ("bot_token", "app_token"):
             if not self._context.secrets.get(key):
-                return f"{self._token_name(key)} is missing; put the token there and restart."
+                return f"{self._token_name(key)} is missing; put the token there and reload."
         return ""
 
     def _token_name(self, key: str) -> str:

@@ -8,18 +8,19 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 from geode.app import Daemon
-from geode.errors import ConfigError
+from geode.errors import ConfigError, StoreError
 from geode.log import configure_logging
-from geode.ports import SystemClock
+from geode.ports import Channel, SystemClock
 from geode.reply.redaction import Redactor
 from geode.serve.control import Control
 from geode.serve.endpoint import SOCKET_NAME
 from geode.serve.ipc import CLIPoller
-from geode.serve.signals import catch_stop
+from geode.serve.signals import Asked, catch_signals
 from geode.settings_load import Loaded, load_settings
 from geode.store.lock import StateLock
 
@@ -45,26 +46,39 @@ def run_serve(config: Path | None, log_style: str, *, until_stdin_closes: bool) 
         command="geode serve",
         database=loaded.database_path,
     ):
-        return asyncio.run(_serve(loaded, style, until_stdin_closes=until_stdin_closes))
+        told = Told(loaded, config, until_stdin_closes)
+        return asyncio.run(_serve(told, style))
 
 
-async def _serve(loaded: Loaded, style: LogStyle, *, until_stdin_closes: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the command was given."""
+
+    loaded: Loaded
+    config: Path | None
+    """Where the configuration is looked for again."""
+    until_stdin_closes: bool
+
+
+async def _serve(told: Told, style: LogStyle) -> int:
+    loaded = told.loaded
     daemon = await Daemon.open(loaded)
     configure_logging(daemon.redactor, style=style)
     try:
         if not daemon.channels:
             raise ConfigError(_explain_idle(daemon.degraded, loaded))
-        with catch_stop() as stop:
-            if until_stdin_closes:
-                _watch_stdin(stop)
-            await _run_until(stop, daemon, loaded)
+        with catch_signals() as asked:
+            if told.until_stdin_closes:
+                _watch_stdin(asked.stop)
+            await _run_until(asked, daemon, told)
     finally:
         await daemon.close()
     _say("stopped")
     return 0
 
 
-async def _run_until(stop: asyncio.Event, daemon: Daemon, loaded: Loaded) -> None:
+async def _run_until(asked: Asked, daemon: Daemon, told: Told) -> None:
+    loaded = told.loaded
     control = Control(daemon, daemon.store, daemon.clock)
     poller = CLIPoller(loaded.state_folder, control.verbs, redactor=daemon.redactor)
     async with asyncio.TaskGroup() as tasks:
@@ -72,7 +86,8 @@ async def _run_until(stop: asyncio.Event, daemon: Daemon, loaded: Loaded) -> Non
         others = [
             tasks.create_task(poller.run(lambda: _announce(daemon, loaded)), name="control"),
             tasks.create_task(_tell_channels(daemon), name="channel states"),
-            tasks.create_task(_drain_on(stop, daemon), name="signals"),
+            tasks.create_task(_drain_on(asked.stop, daemon), name="signals"),
+            tasks.create_task(_reload_on(asked.reload, daemon, told.config), name="reload"),
         ]
         await asyncio.wait({running})
         for task in others:
@@ -85,14 +100,29 @@ async def _drain_on(stop: asyncio.Event, daemon: Daemon) -> None:
     await daemon.drain(DRAIN_S)
 
 
+async def _reload_on(asked: asyncio.Event, daemon: Daemon, config: Path | None) -> None:
+    while True:
+        await asked.wait()
+        asked.clear()
+        try:
+            loaded = await asyncio.to_thread(load_settings, config)
+            changes = await daemon.reload(loaded)
+        except (ConfigError, StoreError) as error:
+            _say(f"not reloaded, nothing was changed: {error}")
+        else:
+            for line in changes:
+                _say(line)
+            _say(f"reloaded: {loaded.path or 'built in'}")
+
+
 async def _tell_channels(daemon: Daemon) -> None:
     """Print each channel's changes; raises `ConfigError` when none could ever be used."""
-    told: dict[str, tuple[str, str]] = {}
+    told: dict[str, tuple[Channel, str, str]] = {}
     was_usable = False
     while True:
         states = daemon.channel_states()
         for name, status in states.items():
-            seen = (status.state, status.reason)
+            seen = (daemon.channels[name], status.state, status.reason)
             if status.state != "starting" and told.get(name) != seen:
                 told[name] = seen
                 _say(f"{name} is {status.state}" + (f": {status.reason}" if status.reason else ""))

@@ -7,7 +7,7 @@ cut short, or a place that the platform refuses, leaves what was not read to the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from geode.errors import ChannelError, StoreError
@@ -46,10 +46,29 @@ class CatchUp:
         self._bindings = bindings
         self._interval_s = interval_s
         self._due = {name: asyncio.Event() for name in channels}
+        self._serving: dict[str, asyncio.Task[None]] = {}
+        self._begin: Callable[[str], None] | None = None
+        """Serves one more channel, while `run` runs."""
 
     def watch(self, channel: str) -> None:
-        """Serve one more channel; only before `run`."""
+        """Serve one more channel, which is due at once."""
         self._due.setdefault(channel, asyncio.Event())
+        if self._begin is not None:
+            self._begin(channel)
+
+    def forget(self, channel: str) -> None:
+        """Serve a channel no longer, until it is watched again."""
+        self._due.pop(channel, None)
+        if task := self._serving.pop(channel, None):
+            task.cancel()
+
+    async def follow(self, bindings: Sequence[Binding]) -> None:
+        """Serve these bindings from now on; raises `StoreError`, and then serves those of before.
+
+        What was said in a new place before now is not read back.
+        """
+        await self._store.write("cursors.begin", self._begin_places(bindings))
+        self._bindings = bindings
 
     def mark_due(self, channel: str) -> None:
         """The channel may have missed events."""
@@ -62,22 +81,34 @@ class CatchUp:
 
     async def run(self, intake: Intake) -> None:
         """Serve every channel until cancelled; each is due once at the start."""
-        await self._begin_cursors()
+        await self.begin_cursors()
         async with asyncio.TaskGroup() as tasks:
-            for channel in self._channels.values():
-                self._due[channel.name].set()
-                tasks.create_task(self._serve(channel, intake))
 
-    async def _begin_cursors(self) -> None:
+            def begin(name: str) -> None:
+                self._due[name].set()
+                serving = self._serve(self._channels[name], intake)
+                self._serving[name] = tasks.create_task(serving, name=f"catch-up {name}")
+
+            self._begin = begin
+            for name in self._channels:
+                begin(name)
+            await asyncio.Event().wait()
+
+    def _begin_places(self, bindings: Sequence[Binding]) -> Callable[[Tx], None]:
         now_us = self._clock.now_us()
 
         def unit(tx: Tx) -> None:
-            moves.follow_bindings(tx, {binding.key for binding in self._bindings})
-            for binding in self._bindings:
+            moves.follow_bindings(tx, {binding.key for binding in bindings})
+            for binding in bindings:
                 place = binding.place
                 root = Thread(binding.channel, place.workspace, place.channel, "")
                 cursors.begin_cursor(tx, root, now_us)
 
+        return unit
+
+    async def begin_cursors(self) -> None:
+        """Let every bound place begin where it stands; waits until that could be stored."""
+        unit = self._begin_places(self._bindings)
         wait_s = 1.0
         while True:
             try:

@@ -91,6 +91,11 @@ class Inbox:
         self.ignored: Counter[str] = Counter()
         """Events that stored nothing, by the rule that ignored them."""
 
+    def follow(self, settings: Settings) -> None:
+        """Decide by these settings from the next event on; the limits stay as they were."""
+        self._settings = settings
+        self._bindings = settings.bindings
+
     async def accept(self, event: Inbound) -> Accepted:
         """Decide and store one event; returns only after the commit.
 

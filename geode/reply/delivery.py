@@ -253,7 +253,9 @@ class Delivery:
             claimed = await self._journal.claim(session_id, self._plan_row)
         if claimed is None:
             return False
-        channel = self._parts.channels[claimed.row.place.thread.platform]
+        channel = self._parts.channels.get(claimed.row.place.thread.platform)
+        if channel is None:
+            return False  # removed since; its lease ends, and the row waits for the channel
         self._sending[session_id] = channel
         try:
             return await self._deliver_parts(channel, claimed)

@@ -42,9 +42,9 @@ class Session:
     """Effects whose outcome nobody knows, as they come up."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SharedServices:
-    """Built once per process; every session of it shares these."""
+    """Built once per process; every session of it shares these. Only the settings ever change."""
 
     store: Store
     clock: Clock
@@ -69,6 +69,11 @@ class SharedServices:
     def tools(self) -> Mapping[str, Tool]:
         """The whole catalogue by name."""
         return {tool.name: tool for tool in self.catalogue}
+
+    def follow(self, settings: Settings) -> None:
+        """Let the next turns run by these settings."""
+        self.settings = settings
+        self._plans.clear()
 
     def find_binding(self, key: str) -> Binding | None:
         """The configured binding a session belongs to; None when the operator removed it."""

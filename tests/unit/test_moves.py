@@ -162,7 +162,7 @@ async def test_move_is_known_after_a_restart_and_ends_with_the_new_id_in_the_bin
     room.__post_init__()
     await room.door.read_moves()
     catch_up = CatchUp(room.store, room.clock, {}, room.settings.bindings)
-    await catch_up.run(room.door)
+    await catch_up.begin_cursors()
 
     assert room.door.tell_moves() == []
     assert await room.rows(sessions.c.binding, order=sessions.c.id) == ["loop:T1/C9"]

@@ -48,6 +48,12 @@ class Serving:
                     raise AssertionError(f"ended without {part!r}: {self.lines} {self.errors}")
                 await asyncio.sleep(0.02)
 
+    async def wait_lines(self, count: int, timeout_s: float = ANSWER_S) -> None:
+        """Wait until so many lines stand on stdout."""
+        async with asyncio.timeout(timeout_s):
+            while len(self.lines) < count:  # noqa: ASYNC110 - lines of another process
+                await asyncio.sleep(0.02)
+
     async def wait_end(self, timeout_s: float = ANSWER_S) -> int:
         """The exit code."""
         async with asyncio.timeout(timeout_s):

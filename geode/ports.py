@@ -175,6 +175,16 @@ class ChannelStatus:
     since_us: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: what works, or what is missing and the one thing to do."""
+
+    level: Literal["ok", "warning", "fault"]
+    subject: str
+    """In a word: `token`, `scopes`."""
+    sentence: str
+
+
 class Channel(Protocol):
     """A platform's adapter. Only it knows the platform; it holds no state that matters.
 
@@ -273,6 +283,13 @@ class Channel(Protocol):
 
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
         """Up to 50 messages (20 kB) people wrote in the thread before that id, oldest first."""
+        return ()
+
+    async def diagnose(self) -> Sequence[Finding]:
+        """Look for what the operator must mend; asked of a channel that was opened, not started.
+
+        Changes nothing on the platform. Raises a `ChannelError` when it cannot be reached.
+        """
         return ()
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:

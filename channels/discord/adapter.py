@@ -20,6 +20,7 @@ from channels.discord.connection import (
     NeedsOperatorError,
 )
 from channels.discord.desk import InteractionDesk
+from channels.discord.diagnosis import NO_SERVER, diagnose
 from channels.discord.directs import Directs
 from channels.discord.door import FrontDoor
 from channels.discord.failures import GONE_CODES, UNKNOWN_CHANNEL, PlatformRefusedError
@@ -38,17 +39,21 @@ from channels.discord.threads import Threads
 from channels.fields import list_of, object_of, text_of
 from geode.errors import ChannelDownError, ChannelError, SendRefusedError
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
-from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
+from geode.ports import (
+    CatchUpPlan,
+    Channel,
+    ChannelContext,
+    ChannelLimits,
+    ChannelStatus,
+    Finding,
+    Intake,
+)
 
 log = logging.getLogger(__name__)
 
 STOP_S = 10.0
 LIMITS = ChannelLimits(text_units_max=2_000, file_bytes_max=10_000_000)
 NONCE_CHARS_MAX = 25
-NO_SERVER = (
-    "The bot is in no server: invite it with the scopes bot and applications.commands, "
-    "under OAuth2 in Discord's developer portal."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +316,12 @@ class DiscordChannel(Channel):
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
         """Up to 50 messages (20 kB) people wrote in the thread before that message."""
         return await self._history.read_earlier(thread, before, self._identify(thread.workspace))
+
+    async def diagnose(self) -> Sequence[Finding]:
+        """Whether the token works, messages have their text, and the bot is in a server."""
+        client = GatewayClient(lambda name, data: None, lambda: None, self._settings.proxy)
+        token = self._context.secrets.get("token", "")
+        return await diagnose(client, token, self._token_name, self._times.call_s)
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Read back what the plan names, through the intake; raises when part of it failed."""

@@ -49,6 +49,7 @@ def routes_of(methods: Methods) -> list[Route]:
     mark = f"{message}/reactions/ID/@me"
     return [
         route("me.read", "GET users/@me", methods.read_me),
+        route("guilds.list", "GET users/@me/guilds", methods.list_guilds),
         route("application.read", "GET oauth2/applications/@me", methods.read_application),
         route("channel.read", "GET channels/ID", methods.read_room),
         route("threads.active", "GET guilds/ID/threads/active", methods.read_active_threads),

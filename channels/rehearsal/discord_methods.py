@@ -95,6 +95,10 @@ class Methods:
         """`GET oauth2/applications/@me`."""
         return application_json(self._world)
 
+    async def list_guilds(self, call: Call) -> JsonValue:
+        """`GET users/@me/guilds`."""
+        return [{"id": GUILD, "name": "town"}] if self._gateway.is_invited else []
+
     async def read_room(self, call: Call) -> JsonValue:
         """`GET channels/ID`."""
         return room_json(self._world, self._room(call))

@@ -22,6 +22,12 @@ from geode.messages import JsonObject, JsonValue
 NESTED = ("blocks", "metadata", "attachments", "view")
 """Arguments that a form carries as JSON text."""
 
+SCOPES = (
+    *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands"),
+    *("files:read", "files:write", "groups:history", "im:history", "im:read"),
+    *("metadata.message:read", "mpim:history", "reactions:write", "users:read"),
+)
+
 Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -44,6 +50,8 @@ class WebApi:
         self.tokens = {BOT_TOKEN, APP_TOKEN}
         self.revoked = ""
         """When set, the error code every token gets, as after a revocation."""
+        self.scopes = list(SCOPES)
+        """What the bot token may do."""
         self.calls: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.log: list[JsonObject] = []
@@ -134,7 +142,7 @@ class WebApi:
         if self._faults.take(FaultKind.DROP_RESPONSE, method, text):
             cut_connection(request)
             return web.Response(status=500)
-        headers = {"x-oauth-scopes": "chat:write,app_mentions:read,reactions:write"}
+        headers = {"x-oauth-scopes": ",".join(self.scopes)}
         return web.json_response(answer, headers=headers)
 
 

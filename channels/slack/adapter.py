@@ -13,6 +13,7 @@ from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from channels.fields import text_of
 from channels.slack.cards import has_plan, render_body, without_plan
 from channels.slack.catchup import CatchUp
+from channels.slack.diagnosis import diagnose
 from channels.slack.failures import PlatformRefusedError, TokenRefusedError
 from channels.slack.files import SlackFiles
 from channels.slack.history import EVENT_TYPE, SlackHistory, root_of
@@ -29,7 +30,15 @@ from channels.slack.web import SlackWeb
 from channels.slack.whispers import Whispers
 from geode.errors import ChannelDownError, ChannelError, FormatRefusedError, SendRefusedError
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
-from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
+from geode.ports import (
+    CatchUpPlan,
+    Channel,
+    ChannelContext,
+    ChannelLimits,
+    ChannelStatus,
+    Finding,
+    Intake,
+)
 
 log = logging.getLogger(__name__)
 
@@ -274,6 +283,14 @@ class SlackChannel(Channel):
         quotes = await self._history.read_earlier(thread, before, self._known_bot())
         await self._names.resolve([quote.sender.id for quote in quotes])
         return [replace(quote, sender=self._names.fill(quote.sender)) for quote in quotes]
+
+    async def diagnose(self) -> Sequence[Finding]:
+        """Whether both tokens work, and which scopes are missing."""
+        names = (self._token_name("bot_token"), self._token_name("app_token"))
+        try:
+            return await diagnose(self._web, self._app_token, names)
+        finally:
+            await self._web.close()
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Read back what the plan names, through the intake; raises when part of it failed."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from channels.fields import is_true, text_of
 from channels.slack.failures import call_slack
@@ -165,6 +166,18 @@ class SlackWeb:
             enterprise_id=text_of(answer, "enterprise_id"),
             is_org=is_true(answer, "is_enterprise_install"),
         )
+
+    async def read_scopes(self) -> frozenset[str]:
+        """What the bot token may do, as Slack says it beside an answer."""
+        said: list[str] = []
+
+        async def ask() -> AsyncSlackResponse:
+            answer = await self._ready().auth_test()
+            said.append(str(cast("dict[str, str]", answer.headers).get("x-oauth-scopes", "")))
+            return answer
+
+        await call_slack(ask(), timeout_s=self._timeout_s, is_write=False)
+        return frozenset(scope.strip() for scope in said[0].split(",") if scope.strip())
 
     async def open_socket_url(self, app_token: str) -> str:
         """A fresh address for one socket."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from channels.telegram.answers import Answers
 from channels.telegram.claim import TokenClaim
 from channels.telegram.commands import register_commands
+from channels.telegram.diagnosis import diagnose
 from channels.telegram.entities import BotIdentity
 from channels.telegram.errands import Errands
 from channels.telegram.failures import PlatformRefusedError, TokenRefusedError
@@ -38,7 +39,15 @@ from geode.errors import (
     StoreError,
 )
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
-from geode.ports import CatchUpPlan, Channel, ChannelContext, ChannelLimits, ChannelStatus, Intake
+from geode.ports import (
+    CatchUpPlan,
+    Channel,
+    ChannelContext,
+    ChannelLimits,
+    ChannelStatus,
+    Finding,
+    Intake,
+)
 
 log = logging.getLogger(__name__)
 
@@ -297,6 +306,21 @@ class TelegramChannel(Channel):
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
         """Nothing: Telegram shows a bot no history."""
         return ()
+
+    async def diagnose(self) -> Sequence[Finding]:
+        """Whether the token works, who else receives with it, and what privacy mode does."""
+        where = f"channels.telegram.token ({self._settings.token})"
+        is_polling = self._settings.mode == "polling"
+        await self._web.open()
+        try:
+            found = await diagnose(self._web, self._context.places, where, is_polling=is_polling)
+        finally:
+            await self._web.close()
+        if holder := await asyncio.to_thread(self._claim.take):
+            sentence = f"A GEODE of this machine ({holder}) receives with this token."
+            return [*found, Finding("ok", "receiver", sentence)]
+        self._claim.release()
+        return found
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Nothing to do: Telegram keeps what is not confirmed for a day, and polling takes it."""

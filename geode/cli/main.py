@@ -51,6 +51,14 @@ def serve(
 
 
 @app.command()
+def doctor(config: Config = None) -> None:
+    """Ask each configured platform what works, and say what is missing and what to do."""
+    from geode.cli.doctor import run_doctor  # noqa: PLC0415 - channels are heavy
+
+    raise typer.Exit(run_doctor(config))
+
+
+@app.command()
 def status(config: Config = None) -> None:
     """Say whether the daemon runs and how it is."""
     from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy

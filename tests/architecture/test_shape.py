@@ -14,7 +14,7 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 6
 BOUNDARIES = {
-    "channel event": 5,
+    "channel event": 6,
     "turn": 1,
     "turn or delivery": 1,
     "delivery": 4,

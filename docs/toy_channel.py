@@ -30,10 +30,10 @@ def parse_event(event: dict[str, Any], *, is_late: bool) -> messages.Inbound:
     said, is_addressed = text.replace(MENTION, "").strip(), is_direct or MENTION in text
     shared: Any = {"thread": thread, "sender": person, "is_direct": is_direct, "dedupe_key": seq}
     shared |= {"message_id": seq, "order_key": f"{event['seq']:020}"}
+    shared |= {"sent_at_us": event["at_us"], "is_catch_up": is_late}
     if command := parse_command(said, is_mention=is_addressed):
         return messages.ChatCommand(verb=command[0], argument=command[1], **shared)
-    late = {"sent_at_us": event["at_us"], "is_catch_up": is_late}
-    return messages.InboundMessage(text=said, is_addressed=is_addressed, **late, **shared)
+    return messages.InboundMessage(text=said, is_addressed=is_addressed, **shared)
 
 
 class ToyChannel(ports.Channel):

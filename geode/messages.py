@@ -184,6 +184,9 @@ class ChatCommand:
     """The platform can answer the caller alone, and names no thread of the channel."""
     order_key: str = ""
     """As in `InboundMessage`; empty for a slash command, before which everything was said."""
+    sent_at_us: int = 0
+    is_catch_up: bool = False
+    """Read back: nobody waits for its answer any more, and an old one is not obeyed."""
 
 
 Inbound: TypeAlias = InboundMessage | ButtonPress | ChatCommand

@@ -17,7 +17,7 @@ from channels.discord.snowflakes import order_key, us_to_snowflake
 from channels.discord.spots import Spots, read_spot
 from channels.fields import objects_of, text_of
 from geode.errors import SendRateLimitedError
-from geode.messages import InboundMessage, JsonObject
+from geode.messages import JsonObject
 from geode.ports import CatchUpPlan, CatchUpRoot, CatchUpThread, Clock
 
 log = logging.getLogger(__name__)
@@ -154,10 +154,8 @@ class CatchUp:
         self._read.add(spot.id)
 
     async def _hand_in(self, said: Said, spot: Spot) -> None:
-        if isinstance(said, InboundMessage):
-            said = replace(said, is_catch_up=True)
         if not isinstance(said, Dropped):
-            await self._door.take(said, spot)
+            await self._door.take(replace(said, is_catch_up=True), spot)
 
 
 def _begin_of_root(root: CatchUpRoot) -> str:

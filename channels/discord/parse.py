@@ -66,6 +66,7 @@ def _as_command(message: InboundMessage, verb: str, argument: str) -> ChatComman
         is_direct=message.is_direct,
         category=message.category,
         order_key=message.order_key,
+        sent_at_us=message.sent_at_us,
     )
 
 

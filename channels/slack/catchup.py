@@ -25,7 +25,7 @@ from channels.slack.origin import (
 )
 from channels.slack.parse import parse_said
 from channels.slack.stamps import order_key, ts_to_us, us_to_ts
-from geode.messages import InboundMessage, JsonObject, Thread
+from geode.messages import JsonObject, Thread
 from geode.ports import CatchUpDirects, CatchUpPlan, CatchUpRoot, CatchUpThread, Clock, Intake
 
 log = logging.getLogger(__name__)
@@ -173,11 +173,9 @@ class CatchUp:
         origin = Origin(place.workspace, place.channel, is_direct=direct, ours=ours)
         for message in messages:
             parsed = parse_said(message, origin, self._bot)
-            if isinstance(parsed, InboundMessage):
+            if not isinstance(parsed, Dropped):
+                # Nobody waits for a command's answer any more; what it changes still counts.
                 await self._intake.accept(replace(parsed, is_catch_up=True))
-            elif not isinstance(parsed, Dropped):
-                # Nobody waits for its answer any more; what it changes still counts.
-                await self._intake.accept(parsed)
 
 
 def _begin_of(root: CatchUpRoot) -> str:

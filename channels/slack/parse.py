@@ -120,6 +120,7 @@ def _as_command(message: InboundMessage, verb: str, argument: str) -> ChatComman
         reply_to=message.reply_to,
         is_direct=message.is_direct,
         order_key=message.order_key,
+        sent_at_us=message.sent_at_us,
     )
 
 

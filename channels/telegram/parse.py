@@ -116,6 +116,7 @@ def _command(spoken: InboundMessage, command: SpokenCommand) -> ChatCommand:
         reply_to=spoken.reply_to,
         is_direct=spoken.is_direct,
         order_key=spoken.order_key,
+        sent_at_us=spoken.sent_at_us,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import replace
+from typing import TypeVar
 
 from channels.telegram.answers import NOT_YOURS, STRAY, TRY_AGAIN, WORDS_NEEDED, Answers
 from channels.telegram.parse import AlbumPart, Dropped, Migration, Parsed
@@ -18,6 +19,9 @@ log = logging.getLogger(__name__)
 
 LIVE_WITHIN_US = 60_000_000
 """A message that waited longer at Telegram was said while we were away."""
+
+
+Dated = TypeVar("Dated", InboundMessage, ChatCommand)
 
 
 class Reception:
@@ -45,7 +49,7 @@ class Reception:
             case AlbumPart(_, message):
                 await self._accept(replace(self._date(message), is_part=True))
             case ChatCommand():
-                accepted = await self._accept(parsed)
+                accepted = await self._accept(self._date(parsed))
                 self._answers.say(parsed.thread, parsed.reply_to, accepted.answer)
             case ButtonPress():
                 await self._accept_words(parsed)
@@ -88,7 +92,7 @@ class Reception:
         self._failpoints.hit(f"telegram.ack:{accepted.outcome}")
         return accepted
 
-    def _date(self, message: InboundMessage) -> InboundMessage:
+    def _date(self, message: Dated) -> Dated:
         age_us = self._clock.now_us() - message.sent_at_us
         return replace(message, is_catch_up=age_us > LIVE_WITHIN_US)
 

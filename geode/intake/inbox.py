@@ -216,10 +216,17 @@ class Inbox:
         if isinstance(event, ButtonPress):
             return press_button(tx, verdict, event, now_us)
         if isinstance(event, ChatCommand):
-            return run_command(tx, verdict, event, self._desk.look(self._settings), now_us)
+            return self._obey(tx, verdict, event, now_us)
         if event.kind != "message":
             return self._change(tx, event, now_us)
         return self._store_message(tx, verdict, event, now_us)
+
+    def _obey(self, tx: Tx, admitted: Admitted, command: ChatCommand, now_us: int) -> Stored:
+        if not self._is_too_old(command, now_us):
+            return run_command(tx, admitted, command, self._desk.look(self._settings), now_us)
+        session_id = sessions.find_session(tx, command.thread)
+        is_new = session_id is not None and _tell_too_old(tx, session_id, command.reply_to, now_us)
+        return Stored(Accepted("refused", "too_old"), session_id, wakes_delivery=is_new)
 
     def _change(self, tx: Tx, event: InboundMessage, now_us: int) -> Stored:
         session_id = sessions.find_session(tx, event.thread)
@@ -241,10 +248,7 @@ class Inbox:
         _open_cursors(tx, message)
         if self._is_too_old(message, now_us):
             inbox.add_message(tx, session_id, message, state="skipped", now_us=now_us)
-            notice = NewOutbox(
-                "too_old", str(now_us // DAY_US), sentences.TOO_OLD, message.reply_to
-            )
-            is_new = outbox.add_outbox(tx, session_id, notice, now_us)
+            is_new = _tell_too_old(tx, session_id, message.reply_to, now_us)
             return Stored(Accepted("refused", "too_old"), session_id, wakes_delivery=is_new)
         refusal = self._find_overload(tx, session_id, message)
         if refusal is not None:
@@ -267,9 +271,9 @@ class Inbox:
         )
         return sessions.bind_session(tx, message.thread, new, now_us)
 
-    def _is_too_old(self, message: InboundMessage, now_us: int) -> bool:
-        age_us = now_us - message.sent_at_us
-        return message.is_catch_up and age_us > self._limits.catchup_max_age_s * 1_000_000
+    def _is_too_old(self, said: InboundMessage | ChatCommand, now_us: int) -> bool:
+        age_us = now_us - said.sent_at_us
+        return said.is_catch_up and age_us > self._limits.catchup_max_age_s * 1_000_000
 
     def _find_overload(
         self, tx: Tx, session_id: SessionId, message: InboundMessage
@@ -289,6 +293,11 @@ class Inbox:
             return False
         notice = NewOutbox("held", row.turn_id, sentences.HELD, message.reply_to)
         return outbox.add_outbox(tx, SessionId(row.id), notice, now_us)
+
+
+def _tell_too_old(tx: Tx, session_id: SessionId, reply_to: str, now_us: int) -> bool:
+    notice = NewOutbox("too_old", str(now_us // DAY_US), sentences.TOO_OLD, reply_to)
+    return outbox.add_outbox(tx, session_id, notice, now_us)
 
 
 def _repeat(tx: Tx, admitted: Admitted) -> Accepted:

@@ -120,7 +120,8 @@ class Delivery:
             await clock.sleep(FLUSH_STEP_S)
             if not await self._wait_sent(patience_until):
                 return
-        await self._wait_sent(patience_until)
+        if await self._wait_sent(patience_until):
+            await self.statuses.clear_ended()
 
     async def _wait_sent(self, patience_until: float) -> bool:
         """Wait until nothing is being sent; False when only channels that are down have work."""

@@ -80,7 +80,7 @@ class ProgressReporter:
         try:
             await self._keep_edited()
         finally:
-            await statuses.take(turn.turn_id)
+            statuses.take(turn.turn_id)
 
     async def _keep_edited(self) -> None:
         await self._clock.sleep(FIRST_EDIT_S)

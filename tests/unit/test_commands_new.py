@@ -176,3 +176,17 @@ async def test_edit_of_an_old_message_that_waits_is_not_told_in_the_new_chapter(
         ("edit", "removed"),
         ("message", "done"),
     ]
+
+
+async def test_command_that_is_days_old_is_told_once_and_not_obeyed(room: SpineRoom) -> None:
+    worker = room.worker()
+    await talk(room, worker, "the word is heron", "noted")
+    old_us = room.clock.now_us() - 2 * 86_400_000_000
+
+    for key in ("old 1", "old 2"):
+        late = {"sent_at_us": old_us, "is_catch_up": True, "dedupe_key": key}
+        accepted = await give(room, "new", **late)
+        assert accepted.reason == "too_old"
+
+    assert len(await room.said("too_old")) == 1
+    assert "heron" in await talk(room, worker, "which word?", "heron")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fakes.loop_fakes import read_tool
 from fakes.scripted_model import call, say
-from fakes.spine_room import THREAD, open_room, until
+from fakes.spine_room import THREAD, open_room, place_thread, until
 
 from geode.messages import JsonObject, Place, ProgressStep, TurnId
 from geode.ports import SystemClock
@@ -74,25 +74,26 @@ async def test_status_is_shown_at_the_tick_refreshed_in_time_and_cleared_once() 
         assert lines == ["at 100.7"]
         await clock.turn(REFRESH_S)
         await until(lambda: lines == ["at 100.7", "at 105.4"])
-        await board.take(TURN)
-        await board.take(TURN)
+        board.take(TURN)
+        board.take(TURN)
         await clock.turn(REFRESH_S)
+        await until(lambda: len(lines) == 3)
         assert lines == ["at 100.7", "at 105.4", ""]
 
 
 async def test_quick_turn_shows_no_status_and_clears_none() -> None:
     async with open_board() as (board, clock, lines):
         board.put(TURN, PLACE, lambda: "never")
-        await board.take(TURN)
+        board.take(TURN)
         await clock.turn(TICK_S)
         assert lines == []
 
 
-async def test_clearing_waits_for_the_status_under_way() -> None:
+async def test_turn_ends_without_waiting_for_a_slow_platform_and_its_status_is_cleared() -> None:
     clock, lines, release = TickClock(), list[str](), asyncio.Event()
 
     async def show(place: Place, line: str) -> None:
-        if line:
+        if line == "slow":
             await release.wait()
         lines.append(line)
 
@@ -101,14 +102,30 @@ async def test_clearing_waits_for_the_status_under_way() -> None:
     await asyncio.sleep(0)
     board.put(TURN, PLACE, lambda: "slow")
     await clock.turn(TICK_S)
-    taking = asyncio.create_task(board.take(TURN))
-    await asyncio.sleep(0)
+    board.take(TURN)
+    board.put(TurnId("t2"), Place(place_thread(2)), lambda: "quick")
+    await clock.turn(TICK_S)
+    assert lines == ["quick"]
     release.set()
-    async with asyncio.timeout(5):
-        await taking
+    await until(lambda: lines == ["quick", "slow"])
+    await clock.turn(TICK_S)
+    await until(lambda: lines == ["quick", "slow", ""])
     running.cancel()
     await asyncio.wait((running,))
-    assert lines == ["slow", ""]
+
+
+async def test_status_of_the_next_turn_is_not_cleared_for_the_one_before() -> None:
+    async with open_board() as (board, clock, lines):
+        board.put(TURN, PLACE, lambda: "first")
+        await clock.turn(TICK_S)
+        board.take(TURN)
+        board.put(TurnId("t2"), PLACE, lambda: "second")
+        await clock.turn(TICK_S)
+        await until(lambda: lines[0] == "first" and lines[-1] == "second")
+        board.take(TurnId("t2"))
+        await board.clear_ended()
+        assert lines[-1] == ""
+        assert lines.count("second") == 1
 
 
 async def test_long_turn_shows_its_tools_and_its_status_and_leaves_neither(tmp_path: Path) -> None:
@@ -134,6 +151,7 @@ async def test_long_turn_shows_its_tools_and_its_status_and_leaves_neither(tmp_p
         release.set()
         await running
         await worker.deliver(session_id)
+        await until(lambda: shown.statuses[-1] == "", timeout_s=10)
         board.cancel()
         await asyncio.wait((board,))
 

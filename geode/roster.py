@@ -139,6 +139,7 @@ class Roster:
             await asyncio.Event().wait()
 
     async def _receive(self, channel: Channel, intake: Intake) -> None:
+        await self._catch_up.wait_begun()
         while True:
             try:
                 await channel.start(intake)

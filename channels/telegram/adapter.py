@@ -179,7 +179,7 @@ class TelegramChannel(Channel):
     async def _take_claim(self) -> None:
         """Wait until no other process of this machine receives this bot's updates."""
         while holder := await asyncio.to_thread(self._claim.take):
-            self._report("conflict", f"Another GEODE ({holder}) has this token: stop it.")
+            self._report("degraded", f"Another GEODE ({holder}) has this token: stop it.")
             await self._context.clock.sleep(self._times.polling.conflict_retry_s)
 
     async def _advise(self, bot: BotIdentity) -> None:

@@ -46,6 +46,7 @@ class CatchUp:
         self._bindings = bindings
         self._interval_s = interval_s
         self._due = {name: asyncio.Event() for name in channels}
+        self._begun = asyncio.Event()
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._begin: Callable[[str], None] | None = None
         """Serves one more channel, while `run` runs."""
@@ -70,6 +71,10 @@ class CatchUp:
         await self._store.write("cursors.begin", self._begin_places(bindings))
         self._bindings = bindings
 
+    async def wait_begun(self) -> None:
+        """Return once every bound place has its beginning: what is said from now on is found."""
+        await self._begun.wait()
+
     def mark_due(self, channel: str) -> None:
         """The channel may have missed events."""
         if channel in self._due:
@@ -82,6 +87,7 @@ class CatchUp:
     async def run(self, intake: Intake) -> None:
         """Serve every channel until cancelled; each is due once at the start."""
         await self.begin_cursors()
+        self._begun.set()
         async with asyncio.TaskGroup() as tasks:
 
             def begin(name: str) -> None:

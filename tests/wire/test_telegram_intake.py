@@ -387,7 +387,7 @@ async def test_second_receiver_of_a_token_waits_and_the_first_is_unharmed_st_03(
     async with telegram_world() as world:
         second, intake = make_channel(world.telegram), TelegramIntake()
         async with running(second, intake):
-            await world.wait_for(lambda: second.status().state == "conflict")
+            await world.wait_for(lambda: second.status().state == "degraded")
             assert str(os.getpid()) in second.status().reason
             world.telegram.say("hello")
             await world.wait_confirmed()

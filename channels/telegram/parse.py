@@ -18,7 +18,7 @@ from channels.telegram.entities import (
 from channels.telegram.files import name_attachments, read_files
 from channels.telegram.places import read_person, read_thread
 from channels.telegram.presses import BlankWords, Query, parse_query, parse_words
-from geode.messages import ButtonPress, ChatCommand, InboundMessage, JsonObject
+from geode.messages import COMMANDS, ButtonPress, ChatCommand, InboundMessage, JsonObject
 
 ALLOWED_UPDATES: Final = ("message", "edited_message", "callback_query")
 NOT_PEOPLE: Final = frozenset({777000, 1087968824, 136817688})
@@ -86,8 +86,8 @@ def _parse_message(
     if answered := parse_words(message, words.text, place, bot.id, key):
         return Dropped("edited_words") if is_edit else answered
     command = find_command(words)
-    if command is not None and not command.is_for(bot):
-        return Dropped("other_bots_command")
+    if command is not None and (reason := _refuse_command(command, spoken, bot)):
+        return Dropped(reason)
     if not is_edit and (asked := command or _find_written(words, bot)):
         return _command(spoken, asked)
     if not spoken.text and not spoken.files:
@@ -95,6 +95,14 @@ def _parse_message(
     album = text_of(message, "media_group_id")
     is_part = bool(album) and not is_edit
     return AlbumPart(f"{spoken.thread.channel}/{album}", spoken) if is_part else spoken
+
+
+def _refuse_command(command: SpokenCommand, spoken: InboundMessage, bot: BotIdentity) -> str:
+    """Why a command is not ours; in a group an unknown one without a name is another bot's."""
+    if not command.is_for(bot):
+        return "other_bots_command"
+    is_ours = spoken.is_direct or command.bot_name or command.verb.lower() in COMMANDS
+    return "" if is_ours else "unknown_command"
 
 
 def _find_written(words: Words, bot: BotIdentity) -> SpokenCommand | None:

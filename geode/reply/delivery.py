@@ -26,6 +26,7 @@ from geode.ports import Channel, Clock, Failpoints, Redactor
 from geode.reply import sentences
 from geode.reply.cards import keep_nonces, redact_card
 from geode.reply.journal import ClaimedRow, SendJournal
+from geode.reply.lookup import SendLookup
 from geode.reply.marks import WorkingMarks
 from geode.reply.sending import (
     Doubtful,
@@ -36,7 +37,6 @@ from geode.reply.sending import (
     Unfindable,
     Unknown,
     Wait,
-    find_part,
     send_part,
     split_plain,
     upload_part,
@@ -89,6 +89,7 @@ class Delivery:
         self._store = parts.store
         self._journal = SendJournal(parts.store, parts.clock, parts.owner, parts.lease_s)
         self._dispatcher = Dispatcher("delivery", self._deliver_thread, parallel_max=PARALLEL_MAX)
+        self._lookup = SendLookup(parts.store, parts.clock, parts.second_look_s)
         self.statuses = StatusBoard(self._show_status, parts.clock)
         self.marks = WorkingMarks(self._mark, parts.clock)
         self._locks: dict[SessionId, asyncio.Lock] = {}
@@ -322,7 +323,7 @@ class Delivery:
     ) -> Settled | Wait:
         while True:
             if is_unknown:
-                found = await self._look_twice(channel, claimed.row, part)
+                found = await self._lookup.look_twice(channel, claimed.row, part)
                 if isinstance(found, Unfindable):
                     if part.error == sentences.POSSIBLY_DOUBLED:
                         return Doubtful(sentences.POSSIBLY_LOST)
@@ -372,17 +373,6 @@ class Delivery:
         if content is None:
             return Refused(sentences.COPY_LOST)
         return await upload_part(channel, place, part.part, content, key)
-
-    async def _look_twice(
-        self, channel: Channel, row: OutboxRow, part: PartRow
-    ) -> Sent | Wait | Unfindable | None:
-        key = f"{row.id}:{part.number}"
-        since_us = row.created_at_us
-        found = await find_part(channel, row.place, part.part, key=key, since_us=since_us)
-        if found is not None and not isinstance(found, Unfindable):
-            return found
-        await self._parts.clock.sleep(self._parts.second_look_s)
-        return await find_part(channel, row.place, part.part, key=key, since_us=since_us)
 
 
 def _body_of(row: OutboxRow) -> OutboundBody:

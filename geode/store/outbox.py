@@ -336,6 +336,18 @@ def set_part(tx: Connection, outbox_id: int, number: int, state: str, **values: 
     _SET_PART.run(tx, {"row": outbox_id, "part": number, "new_state": state, **changes})
 
 
+def is_other_part(
+    tx: Connection, session_id: SessionId, message_id: str, part: tuple[int, int]
+) -> bool:
+    """Whether a message of the thread is recorded as a part other than that one (row, number)."""
+    found = tx.execute(
+        select(outbox_parts.c.outbox_id, outbox_parts.c.number)
+        .join(outbox, outbox.c.id == outbox_parts.c.outbox_id)
+        .where(outbox.c.session_id == session_id, outbox_parts.c.message_id == message_id)
+    )
+    return any((row.outbox_id, row.number) != part for row in found)
+
+
 def end_from_parts(tx: Connection, outbox_id: int, now_us: int) -> tuple[str, str]:
     """Close a row by its parts: `sent` when any of them is or may be there, else `not_applied`.
 

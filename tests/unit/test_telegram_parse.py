@@ -146,10 +146,13 @@ def command(body: JsonObject) -> tuple[str, str]:
     return parsed.verb, parsed.argument
 
 
-def test_command_that_nobody_knows_is_still_one() -> None:
-    said = message("/weather now", entities=[entity("bot_command", 0, 8)])
+def test_unknown_command_is_ours_in_private_or_by_name_and_otherwise_another_bots() -> None:
+    plain, named = [entity("bot_command", 0, 8)], [entity("bot_command", 0, 15)]
+    private: JsonObject = {"id": 7, "type": "private"}
 
-    assert command(said) == ("weather", "now")
+    assert command(message("/weather now", entities=plain, chat=private)) == ("weather", "now")
+    assert command(message("/weather@my_bot now", entities=named)) == ("weather", "now")
+    assert parse(message("/weather now", entities=plain)) == Dropped("unknown_command")
 
 
 def test_greeting_in_private_asks_for_help_and_in_a_group_is_no_word_of_ours() -> None:
@@ -157,7 +160,7 @@ def test_greeting_in_private_asks_for_help_and_in_a_group_is_no_word_of_ours() -
     private: JsonObject = {"id": 7, "type": "private"}
 
     assert command(message("/start", entities=start, chat=private)) == ("help", "")
-    assert command(message("/start", entities=start)) == ("start", "")
+    assert parse(message("/start", entities=start)) == Dropped("unknown_command")
 
 
 @pytest.mark.parametrize(

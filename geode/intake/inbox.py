@@ -14,6 +14,7 @@ from geode.intake.commands import run_command
 from geode.intake.desk import Desk
 from geode.intake.outcomes import Stored
 from geode.intake.presses import answer_again, press_button
+from geode.log import get_logger
 from geode.messages import (
     ButtonPress,
     ChatCommand,
@@ -33,6 +34,8 @@ from geode.store import cursors, inbox, moves, outbox, sessions
 from geode.store.database import Store, Tx
 from geode.store.moves import Move
 from geode.store.outbox import NewOutbox
+
+log = get_logger(__name__)
 
 DAY_US = 86_400_000_000
 
@@ -99,7 +102,9 @@ class Inbox:
     async def accept(self, event: Inbound) -> Accepted:
         """Decide and store one event; returns only after the commit.
 
-        Raises `StoreError` when nothing could be stored; the channel's catch-up is then due.
+        Raises `StoreError` when nothing could be stored; the channel's catch-up is then due. An
+        event on which our own code fails is logged, counted and acknowledged: it would fail again
+        at every delivery, and keep everything behind it waiting.
         """
         # A stranger's event must not reach the writer: the facts are assumed before they are read.
         early = self._admit_early(event)
@@ -114,6 +119,10 @@ class Inbox:
         except StoreError:
             self._wakes.mark_catch_up_due(event.thread.platform)
             raise
+        except Exception:  # boundary: channel event
+            log.exception("event_not_taken", platform=event.thread.platform, key=event.dedupe_key)
+            self.ignored["intake.fault"] += 1
+            return Accepted("refused", "intake.fault", sentences.FAULT)
         self._spread(stored, event, since)
         accepted = stored.accepted
         return replace(accepted, answer=self._desk.take_out(accepted.answer))

@@ -32,6 +32,7 @@ DECIDED_MEANWHILE = "Somebody else decided this a moment ago; nothing was change
 ONLY_OPERATORS = "Only an operator of this place can decide this; nothing was changed."
 PRESS_AGAIN = "That press did not decide anything, and the card is still open: please press again."
 WORDS_MISSING = "This needs a few words; please press again and write them. Nothing was changed."
+FAULT = "Something went wrong while I took this, so nothing was done. It is in the log."
 POISONED = (
     "I tried this three times and had to stop in the middle each time, so I gave it up. "
     "Please ask in another way, or ask an operator to look at the log."

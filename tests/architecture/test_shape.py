@@ -14,7 +14,7 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 6
 BOUNDARIES = {
-    "channel event": 6,
+    "channel event": 7,
     "turn": 1,
     "turn or delivery": 1,
     "delivery": 4,

@@ -273,3 +273,18 @@ async def test_inbox_marks_a_catch_up_due_when_it_could_not_store(
 
 def _set_running(tx: Connection) -> None:
     tx.execute(update(sessions).values(state="running", turn_id="t1"))
+
+
+async def test_event_on_which_our_code_fails_is_counted_and_holds_up_nothing(
+    store: Store, heard: Heard, platform: LoopbackPlatform
+) -> None:
+    """Half a character cannot be written: delivered again, it would fail for ever."""
+    door = make_inbox(store, heard)
+
+    broken = await door.accept(platform.message(THREAD, "half \ud800"))
+    after = await door.accept(platform.message(THREAD, "whole"))
+
+    assert (broken.outcome, broken.reason) == ("refused", "intake.fault")
+    assert after.outcome == "stored"
+    assert door.ignored["intake.fault"] == 1
+    assert heard.due == []

@@ -87,7 +87,7 @@ def _check_object(value: object, shape: object, where: str) -> str:
         return _say(where, "Input should be an object")
     given = cast("dict[str, object]", value)
     hints, required = _fields_of(shape)
-    for key in required:
+    for key in sorted(required):
         if key not in given:
             return _say(f"{where}.{key}", "Field required")
     for key, item in given.items():

@@ -22,12 +22,22 @@ def run(what: str, code: int) -> None:
         raise SystemExit(f"The platforms' schemas cannot be written: {what} failed ({code}).")
 
 
+def install_packages(folder: Path) -> int:
+    """Install by the npm of the development set, or by the machine's, which may know its mirror."""
+    arguments = ("ci", "--prefix", str(folder), *FLAGS)
+    code = npm(arguments)
+    own = shutil.which("npm")
+    if code and own:
+        return subprocess.run([own, *arguments], check=False).returncode
+    return code
+
+
 def write_schemas(folder: Path) -> None:
     """Fill the folder with `discord.json` and `telegram.json`."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, folder / name)
-    run("npm ci", npm(("ci", "--prefix", str(folder), *FLAGS)))
+    run("npm ci", install_packages(folder))
     script = (str(HERE / "write_discord.mjs"), str(folder), str(folder / "discord.json"))
     run("Discord's document", node(script))
     telegram = [sys.executable, str(HERE / "write_telegram.py"), str(folder / "telegram.json")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from geode.messages import COMMANDS
+from geode.messages import COMMANDS, ChatCommand, InboundMessage
 
 MARKS = "!/"
 """What a command begins with; full-width forms count as these."""
@@ -31,3 +31,30 @@ def parse_command(
         return None
     verb = verb.lower()
     return (verb, argument) if verb in COMMANDS else None
+
+
+def read_said(message: InboundMessage, *, is_mention: bool) -> InboundMessage | ChatCommand:
+    """What a person said: a command where it reads as one and carries no file."""
+    if message.files:
+        return message
+    opens_thread = message.message_id == message.thread.thread
+    command = parse_command(message.text, is_mention=is_mention, opens_thread=opens_thread)
+    return message if command is None else command_of(message, *command)
+
+
+def command_of(message: InboundMessage, verb: str, argument: str) -> ChatCommand:
+    """The command that a message is: place, person, order and time stay the message's own."""
+    return ChatCommand(
+        thread=message.thread,
+        sender=message.sender,
+        verb=verb,
+        argument=argument,
+        dedupe_key=message.dedupe_key,
+        message_id=message.message_id,
+        reply_to=message.reply_to,
+        is_direct=message.is_direct,
+        category=message.category,
+        order_key=message.order_key,
+        sent_at_us=message.sent_at_us,
+        is_catch_up=message.is_catch_up,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from channels.commands import parse_command
+from channels.commands import read_said
 from channels.discord.attached import read_files
 from channels.discord.entities import is_mentioned, read_text
 from channels.discord.places import Spot
@@ -47,27 +47,9 @@ Said: TypeAlias = InboundMessage | ChatCommand | Dropped
 def parse_said(message: JsonObject, spot: Spot, bot: BotIdentity) -> Said:
     """What a person said: a command where it reads as one, otherwise a message."""
     parsed = parse_message(message, spot, bot)
-    if isinstance(parsed, Dropped) or parsed.files:
+    if isinstance(parsed, Dropped):
         return parsed
-    named = is_addressed(message, bot)
-    is_root = parsed.message_id == parsed.thread.thread
-    command = parse_command(parsed.text, is_mention=named, opens_thread=is_root)
-    return parsed if command is None else _as_command(parsed, *command)
-
-
-def _as_command(message: InboundMessage, verb: str, argument: str) -> ChatCommand:
-    return ChatCommand(
-        thread=message.thread,
-        sender=message.sender,
-        verb=verb,
-        argument=argument,
-        dedupe_key=message.dedupe_key,
-        message_id=message.message_id,
-        is_direct=message.is_direct,
-        category=message.category,
-        order_key=message.order_key,
-        sent_at_us=message.sent_at_us,
-    )
+    return read_said(parsed, is_mention=is_addressed(message, bot))
 
 
 def parse_message(message: JsonObject, spot: Spot, bot: BotIdentity) -> Parsed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from channels.commands import parse_command
+from channels.commands import read_said
 from channels.fields import int_of, is_true, object_of, objects_of, text_of
 from channels.slack.entities import is_mentioned, read_text
 from channels.slack.origin import (
@@ -101,27 +101,10 @@ def parse_said(
 ) -> Said:
     """What a person said: a command where it reads as one, otherwise a message."""
     parsed = parse_message(message, origin, bot, is_mention=is_mention)
-    if isinstance(parsed, Dropped) or parsed.files:
+    if isinstance(parsed, Dropped):
         return parsed
     named = is_mention or is_mentioned(text_of(message, "text"), bot.user_id)
-    is_root = parsed.message_id == parsed.thread.thread
-    command = parse_command(parsed.text, is_mention=named, opens_thread=is_root)
-    return parsed if command is None else _as_command(parsed, *command)
-
-
-def _as_command(message: InboundMessage, verb: str, argument: str) -> ChatCommand:
-    return ChatCommand(
-        thread=message.thread,
-        sender=message.sender,
-        verb=verb,
-        argument=argument,
-        dedupe_key=message.dedupe_key,
-        message_id=message.message_id,
-        reply_to=message.reply_to,
-        is_direct=message.is_direct,
-        order_key=message.order_key,
-        sent_at_us=message.sent_at_us,
-    )
+    return read_said(parsed, is_mention=named)
 
 
 def parse_message(

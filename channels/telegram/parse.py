@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from channels.commands import parse_command
+from channels.commands import command_of, parse_command
 from channels.fields import int_of, is_true, object_of, objects_of, text_of
 from channels.telegram.entities import (
     BotIdentity,
@@ -114,18 +114,7 @@ def _find_written(words: Words, bot: BotIdentity) -> SpokenCommand | None:
 def _command(spoken: InboundMessage, command: SpokenCommand) -> ChatCommand:
     # Telegram's own greeting of a bot; whoever sends it wants to know what the bot is for.
     verb = "help" if command.verb == "start" and spoken.is_direct else command.verb
-    return ChatCommand(
-        spoken.thread,
-        spoken.sender,
-        verb,
-        command.argument,
-        spoken.dedupe_key,
-        message_id=spoken.message_id,
-        reply_to=spoken.reply_to,
-        is_direct=spoken.is_direct,
-        order_key=spoken.order_key,
-        sent_at_us=spoken.sent_at_us,
-    )
+    return command_of(spoken, verb, command.argument)
 
 
 def _read_early(message: JsonObject, bot: BotIdentity) -> Migration | Dropped | None:

@@ -51,9 +51,7 @@ def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Ad
     sender = _sender_of(event)
     if sender.is_bot:
         return Ignored("access.bot")
-    place = BoundChannel(
-        event.thread, _is_direct(event), _category_of(event), facts.former_channels
-    )
+    place = BoundChannel(event.thread, event.is_direct, event.category, facts.former_channels)
     binding = find_binding(bindings, place)
     if binding is None:
         return Ignored("access.unbound")
@@ -129,11 +127,3 @@ def _concerns_agent(event: Inbound, binding: Binding, facts: ThreadFacts) -> boo
 
 def _sender_of(event: Inbound) -> Person:
     return event.presser if isinstance(event, ButtonPress) else event.sender
-
-
-def _category_of(event: Inbound) -> str:
-    return event.category
-
-
-def _is_direct(event: Inbound) -> bool:
-    return event.is_direct

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.middleware.async_middleware import AsyncMiddleware
 
+from channels.errands import Errands
 from channels.fields import text_of
 from channels.slack.cards import has_plan, render_body, without_plan
 from channels.slack.catchup import CatchUp
@@ -25,7 +26,6 @@ from channels.slack.settings import SlackSettings
 from channels.slack.socket import SingleUseSocket, SlackSocketHandler, SocketTimes
 from channels.slack.status import ThreadStatus
 from channels.slack.supervisor import Health, SocketSupervisor
-from channels.slack.tasks import SideTasks
 from channels.slack.web import SlackWeb
 from channels.slack.whispers import Whispers
 from geode.errors import ChannelDownError, ChannelError, FormatRefusedError, SendRefusedError
@@ -68,9 +68,9 @@ class SlackChannel(Channel):
             settings.api_url, context.secrets.get("bot_token", ""), timeout_s=times.call_s
         )
         self._history = SlackHistory(self._web)
-        self._tasks = SideTasks()
-        self._names = Names(self._web, self._tasks)
-        self._thread_status = ThreadStatus(self._web, context.clock, self._tasks)
+        self._errands = Errands()
+        self._names = Names(self._web, self._errands)
+        self._thread_status = ThreadStatus(self._web, context.clock, self._errands)
         self._files = SlackFiles(self._web, self._history, context.clock)
         self._planless: set[str] = set()
         """Workspaces that refused a plan; their progress is a line of text."""
@@ -115,7 +115,7 @@ class SlackChannel(Channel):
                 await self._stopping.wait()
                 receiving.cancel()
         finally:
-            await self._tasks.close()
+            await self._errands.close()
             await self._web.close()
             self._status = ChannelStatus("stopped", since_us=self._context.clock.now_us())
             self._ended.set()
@@ -125,7 +125,7 @@ class SlackChannel(Channel):
         self._stopping.set()
         async with asyncio.timeout(STOP_S):
             await self._ended.wait()
-        await self._tasks.close()
+        await self._errands.close()
         await self._web.close()
 
     def _missing_token(self) -> str:
@@ -143,7 +143,7 @@ class SlackChannel(Channel):
             intake,
             bot,
             self._context.failpoints,
-            whispers=Whispers(self._web, self._context.redactor, self._tasks),
+            whispers=Whispers(self._web, self._context.redactor, self._errands),
             names=self._names,
             status=self._thread_status,
         )

@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 
+from channels.errands import Errands
 from channels.fields import object_of, text_of
 from channels.slack.failures import PlatformRefusedError, TokenRefusedError
 from channels.slack.history import Reads
 from channels.slack.origin import clean_name
-from channels.slack.tasks import SideTasks
 from geode.errors import ChannelError
 from geode.messages import JsonObject, Person
 
@@ -27,9 +27,9 @@ RESOLVED_MAX = 20
 class Names:
     """Display names by user id; a name is for show and grants nothing, so it may be old."""
 
-    def __init__(self, web: Reads, tasks: SideTasks) -> None:
+    def __init__(self, web: Reads, errands: Errands) -> None:
         self._web = web
-        self._tasks = tasks
+        self._errands = errands
         self._known: OrderedDict[str, str] = OrderedDict()
         self._asked: set[str] = set()
         self._is_refused = False
@@ -47,7 +47,7 @@ class Names:
         """Ask for a name that is not known yet, so that the next message has it."""
         if user and user not in self._known and user not in self._asked and not self._is_refused:
             self._asked.add(user)
-            if not self._tasks.begin(self._look_up(user)):
+            if not self._errands.begin("look_up_name", self._look_up(user)):
                 self._asked.discard(user)
 
     async def resolve(self, users: Iterable[str]) -> None:

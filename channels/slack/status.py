@@ -6,9 +6,9 @@ import logging
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from channels.errands import Errands
 from channels.slack.failures import PlatformRefusedError, TokenRefusedError
 from channels.slack.history import root_of
-from channels.slack.tasks import SideTasks
 from channels.slack.web import SlackWeb
 from geode.errors import ChannelError, SendRateLimitedError
 from geode.messages import Place
@@ -46,10 +46,10 @@ class _Shown:
 class ThreadStatus:
     """Shows that the agent works; what a workspace refuses is remembered and logged once."""
 
-    def __init__(self, web: SlackWeb, clock: Clock, tasks: SideTasks) -> None:
+    def __init__(self, web: SlackWeb, clock: Clock, errands: Errands) -> None:
         self._web = web
         self._clock = clock
-        self._tasks = tasks
+        self._errands = errands
         self._refused: set[tuple[str, str]] = set()
         self._shown: OrderedDict[tuple[str, str], _Shown] = OrderedDict()
         self._waits_until = 0.0
@@ -73,7 +73,7 @@ class ThreadStatus:
     def clear_later(self, place: Place) -> None:
         """Show that nothing is being done any more, whatever is thought to be shown."""
         self._shown[(place.thread.channel, root_of(place))] = _Shown("", float("-inf"))
-        self._tasks.begin(self.show(place, ""))
+        self._errands.begin("show_status", self.show(place, ""))
 
     async def _call(self, method: str, place: Place, root: str, state: str) -> bool:
         """Whether the question is settled; false: another method may be accepted."""

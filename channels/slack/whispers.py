@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from channels.errands import Errands
 from channels.slack.failures import PlatformRefusedError
 from channels.slack.presses import AskWords, write_form
 from channels.slack.render import render_posts
-from channels.slack.tasks import SideTasks
 from channels.slack.web import SlackWeb
 from geode.errors import ChannelError
 from geode.messages import COMMANDS, ButtonPress, ChatCommand, InboundMessage, JsonObject
@@ -38,20 +38,20 @@ class Ear:
 class Whispers:
     """Says something to one person, beside the acknowledgement of what they did."""
 
-    def __init__(self, web: SlackWeb, redactor: Redactor, tasks: SideTasks) -> None:
+    def __init__(self, web: SlackWeb, redactor: Redactor, errands: Errands) -> None:
         self._web = web
         self._redactor = redactor
-        self._tasks = tasks
+        self._errands = errands
 
     def answer(self, event: ButtonPress | ChatCommand, accepted: Accepted, url: str = "") -> None:
         """Say what became of it, when there is something to say."""
         words = words_of(event, accepted)
         if words:
-            self._tasks.begin(self._say(ear_of(event, url), words))
+            self._errands.begin("say", self._say(ear_of(event, url), words))
 
     def open_form(self, ask: AskWords) -> None:
         """Open the form at once; its trigger lives for three seconds."""
-        self._tasks.begin(self._open(ask))
+        self._errands.begin("open_form", self._open(ask))
 
     async def _open(self, ask: AskWords) -> None:
         try:

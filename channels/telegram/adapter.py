@@ -7,12 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from channels.errands import Errands
 from channels.telegram.answers import Answers
 from channels.telegram.claim import TokenClaim
 from channels.telegram.commands import register_commands
 from channels.telegram.diagnosis import diagnose
 from channels.telegram.entities import BotIdentity
-from channels.telegram.errands import Errands
 from channels.telegram.failures import PlatformRefusedError, TokenRefusedError
 from channels.telegram.flood import ChatPauses
 from channels.telegram.health import Health

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from channels.telegram.errands import Errands
+from channels.errands import Errands
 from channels.telegram.flood import ChatPauses
 from channels.telegram.places import topic_of
 from channels.telegram.presses import WordsAsked, prompt_for

@@ -1,4 +1,4 @@
-"""What is done beside the confirmation of an update: a bounded number of calls, ended with us."""
+"""What is done beside the acknowledgement of an event: a bounded number of calls, ended with us."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ class Errands:
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
 
-    def begin(self, name: str, work: Coroutine[object, object, object]) -> None:
-        """Run it beside."""
+    def begin(self, name: str, work: Coroutine[object, object, object]) -> bool:
+        """Run it beside; False when too much runs already, and it is then not begun."""
         if len(self._running) >= ERRANDS_MAX:
-            log.warning("telegram_errand_left_out errand=%s", name)
+            log.warning("errand_left_out errand=%s", name)
             work.close()
-            return
+            return False
         task = asyncio.create_task(self._run(name, work), name=name)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        return True
 
     async def close(self) -> None:
         """End what still runs."""
@@ -40,4 +41,4 @@ class Errands:
         try:
             await work
         except ChannelError as error:
-            log.warning("telegram_errand_failed errand=%s reason=%s", name, error)
+            log.warning("errand_failed errand=%s reason=%s", name, error)

@@ -9,8 +9,19 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from geode.errors import FileUnavailableError, SendRefusedError, SendUnfindableError
-from geode.messages import FileRef, Inbound, OutboundBody, Part, Place, QuotedMessage, Thread
+from geode.messages import (
+    FileRef,
+    Inbound,
+    OutboundBody,
+    Part,
+    Person,
+    Place,
+    QuotedMessage,
+    Thread,
+)
+from geode.oversight import OperatorView
 from geode.steps import ToolContext
+from geode.transcripts import Transcript
 
 
 class Clock(Protocol):
@@ -118,6 +129,10 @@ class CatchUpPlan:
     """Direct messages that are no root yet are looked for, where the platform can list them."""
 
 
+Role = Literal["stranger", "person", "operator"]
+"""What somebody is under the binding of a place; a stranger where none serves the place."""
+
+
 class Intake(Protocol):
     """The front door: every ingress of every channel goes through `accept`."""
 
@@ -133,6 +148,10 @@ class Intake(Protocol):
 
         Stores nothing and promises nothing: `accept` decides.
         """
+        ...
+
+    def role_of(self, person: Person, place: Thread, *, is_direct: bool = False) -> Role:
+        """What the person is in a place, for deciding what to show; it admits nothing."""
         ...
 
     async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
@@ -183,6 +202,18 @@ class Finding:
     subject: str
     """In a word: `token`, `scopes`."""
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPlace:
+    """A place that a channel could serve, as a binding would name it."""
+
+    where: str
+    """`T0123/C0456`; direct messages end with `/dm`."""
+    name: str
+    """What people call it; for display."""
+    people: tuple[Person, ...] = ()
+    """Who was seen there, and could be written in the binding."""
 
 
 class Channel(Protocol):
@@ -292,6 +323,15 @@ class Channel(Protocol):
         """
         return ()
 
+    async def discover(self, wait_s: float) -> Sequence[FoundPlace]:
+        """The places that the channel could serve, for whoever writes a configuration.
+
+        Asked of a channel that was opened, not started. A platform that tells a bot nothing waits
+        up to `wait_s` for somebody to write to it. Changes and confirms nothing. Raises a
+        `ChannelError` when the platform cannot be asked.
+        """
+        return ()
+
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Read back what the plan names and hand every message to `intake.accept`, marked catch-up.
 
@@ -313,6 +353,10 @@ class ChannelContext:
     """The resolved values of the settings' secret references, by settings key."""
     places: tuple[Thread, ...] = ()
     """What its bindings name, for telling what the platform must allow there; no authority."""
+    transcript: Transcript | None = None
+    """For a channel that is its own platform; None where no daemon runs."""
+    operator_view: OperatorView | None = None
+    """For a channel that shows the service to its operators; None where no daemon runs."""
 
 
 class MemoryStore(Protocol):
@@ -336,12 +380,4 @@ class UrlWitness(Protocol):
 
     async def is_named(self, context: ToolContext, url: str) -> bool:
         """Whether a person's message or an outside result of the session holds exactly this URL."""
-        ...
-
-
-class OperatorView(Protocol):
-    """What the control socket may ask of the running daemon."""
-
-    async def status(self) -> dict[str, object]:
-        """Health in one object."""
         ...

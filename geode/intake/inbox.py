@@ -9,7 +9,16 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from geode.errors import StoreError
-from geode.intake.access import MOST_PERMISSIVE, Admitted, Ignored, ThreadFacts, admit
+from geode.intake.access import (
+    MOST_PERMISSIVE,
+    Admitted,
+    BoundChannel,
+    Ignored,
+    ThreadFacts,
+    admit,
+    find_binding,
+    may_talk,
+)
 from geode.intake.commands import run_command
 from geode.intake.desk import Desk
 from geode.intake.outcomes import Stored
@@ -21,13 +30,14 @@ from geode.messages import (
     Inbound,
     InboundMessage,
     Mode,
+    Person,
     Place,
     SessionId,
     SessionState,
     Thread,
     TurnId,
 )
-from geode.ports import Accepted, Clock
+from geode.ports import Accepted, Clock, Role
 from geode.reply import sentences
 from geode.settings import Settings
 from geode.store import cursors, inbox, moves, outbox, sessions
@@ -130,6 +140,15 @@ class Inbox:
     def admits(self, event: Inbound) -> bool:
         """Whether the person may do this here at all."""
         return isinstance(self._admit_early(event), Admitted)
+
+    def role_of(self, person: Person, place: Thread, *, is_direct: bool = False) -> Role:
+        """What the person is in a place; it admits nothing."""
+        former = self._former_channels(place)
+        spot = BoundChannel(place, is_direct, former_channels=former)
+        binding = find_binding(self._bindings, spot)
+        if binding is None or not may_talk(binding, person):
+            return "stranger"
+        return "operator" if person.id in binding.operators else "person"
 
     def _admit_early(self, event: Inbound) -> Admitted | Ignored:
         former = self._former_channels(event.thread)

@@ -9,7 +9,8 @@ from typing import cast
 
 from geode.errors import ControlError
 from geode.messages import JsonObject, JsonValue
-from geode.ports import Clock, OperatorView
+from geode.oversight import StatusView
+from geode.ports import Clock
 from geode.records.receipts import EffectReceiptStore
 from geode.serve.ipc import Verb
 from geode.store import views
@@ -24,7 +25,7 @@ OUTCOMES = {"happened": True, "did-not": False}
 class Control:
     """Answers the verbs; the same with and without a daemon."""
 
-    def __init__(self, view: OperatorView, store: Store, clock: Clock) -> None:
+    def __init__(self, view: StatusView, store: Store, clock: Clock) -> None:
         self._view = view
         self._store = store
         self._receipts = EffectReceiptStore(store, clock)

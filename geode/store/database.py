@@ -22,7 +22,7 @@ from geode.store.writer import Writer
 T = TypeVar("T")
 Tx: TypeAlias = Connection
 """What a unit of work receives; rooms above the store only pass it on."""
-SCHEMA_HEAD = "0002"
+SCHEMA_HEAD = "0003"
 KNOWN_REVISIONS = ("0001",)
 BUSY_TIMEOUT_MS = 5000
 

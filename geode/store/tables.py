@@ -56,6 +56,7 @@ sessions = Table(
     _big("created_at_us"),
     _big("active_at_us"),
     _big("chapter_due", 0),
+    _big("compact_due", 0),
     Index("sessions_state", "state", "lease_until_us"),
     sqlite_strict=True,
 )
@@ -357,3 +358,31 @@ memories = Table(
     sqlite_autoincrement=True,
     sqlite_strict=True,
 )
+
+room_messages = Table(
+    "room_messages",
+    metadata,
+    Column("id", BIG, primary_key=True, autoincrement=True),
+    _text("platform"),
+    _text("workspace"),
+    _text("channel"),
+    _text("thread"),
+    _text("key"),
+    _text("author_id", ""),
+    _text("author_name", ""),
+    _text("only_for", ""),
+    _text("payload"),
+    _text("files", ""),
+    _big("said_at_us"),
+    _big("revision"),
+    UniqueConstraint("platform", "key"),
+    Index("room_messages_place", "platform", "workspace", "channel", "thread", "id"),
+    Index("room_messages_revision", "revision"),
+    sqlite_autoincrement=True,
+    sqlite_strict=True,
+)
+"""What was said in the rooms of a channel that is its own platform, such as the web page.
+
+`author_id` is empty for the agent; `only_for`: the one person who sees it; `payload` and `files`
+are JSON; `revision` grows with every new or changed message, over all rooms.
+"""

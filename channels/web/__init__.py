@@ -1,0 +1,1 @@
+"""The page in the browser: a channel that is its own platform."""

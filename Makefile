@@ -78,10 +78,11 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 $(VENV)/.ready-dev: requirements-dev.lock pyproject.toml
 	@$(MAKE) install LOCKED=requirements-dev.lock STAMP=$@
 
-# What the platforms publish about their APIs, as JSON Schema: every request of a test must fit it.
+# What the platforms publish about their APIs, as JSON Schema: every request of a test must fit it;
+# beside it axe-core, by whose rules the page must be accessible.
 SCHEMAS := tests/schemas
 $(VENV)/.ready-schemas: $(wildcard $(SCHEMAS)/*) requirements-dev.lock | $(VENV)/.ready-dev
-	@echo "Writing the platforms' schemas into $(VENV)"
+	@echo "Writing the platforms' schemas and axe-core into $(VENV)"
 	@$(BIN)/python $(SCHEMAS)/write_schemas.py $(VENV)/share/platform-schemas
 	@touch $@
 

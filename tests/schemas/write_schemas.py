@@ -1,6 +1,7 @@
-"""Installs what the platforms publish and writes it as JSON Schema, for the tests to check by.
+"""Installs what tests check by and npm alone has, and writes the platforms' part as JSON Schema.
 
 Usage: python write_schemas.py FOLDER. Without the packages there is no folder and no passing test.
+axe-core, the accessibility rules of the page's tests, is used as it lies in `node_modules`.
 """
 
 from __future__ import annotations

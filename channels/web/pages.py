@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -43,7 +44,8 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.globals.update(
+        shared = cast("dict[str, object]", self._environment.globals)
+        shared.update(
             agent=agent_name,
             files_max=FILES_MAX,
             new_key=new_key,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fakes.source_tree import ROOT, imports_in, list_sources, name_of, parse
 
-FRONT_DOOR = ("ports", "messages", "settings", "errors", "log")
+FRONT_DOOR = ("ports", "transcripts", "oversight", "messages", "settings", "errors", "log")
 """What a channel may know of the core."""
 
 

@@ -1,0 +1,110 @@
+// What is said elsewhere appears by itself: messages, marks and the line of what is being done.
+
+import { follow } from "./scroll.js";
+import { localise } from "./times.js";
+
+export function begin(talk) {
+  if (!talk) return;
+  const log = talk.querySelector("[data-log]");
+  const title = countNews();
+  const scroll = follow(talk);
+  const status = showStatus(talk);
+  const away = talk.querySelector("[data-away]");
+  // The browser connects again by itself and says which revision it saw last.
+  const source = new EventSource(`${talk.dataset.url}/events?after=${talk.dataset.revision}`);
+  source.addEventListener("open", () => {
+    away.textContent = "";
+  });
+  source.addEventListener("error", () => {
+    const isOver = source.readyState === EventSource.CLOSED;
+    away.textContent = isOver
+      ? "The connection ended. Load the page again to go on."
+      : "The connection is lost; trying again.";
+  });
+  source.addEventListener("message", (event) => {
+    const { id, html } = JSON.parse(event.data);
+    const isNew = put(log, id, html);
+    talk.querySelector("[data-empty]")?.remove();
+    scroll.changed(isNew);
+    if (isNew) title.add();
+  });
+  source.addEventListener("status", (event) => {
+    status(JSON.parse(event.data).line);
+    scroll.changed(false);
+  });
+  source.addEventListener("mark", (event) => {
+    const { id, is_on: isOn } = JSON.parse(event.data);
+    const mark = document.getElementById(`m-${id}`)?.querySelector(":scope > .mark");
+    if (mark) mark.hidden = !isOn;
+  });
+  addEventListener("pagehide", () => source.close());
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) location.reload();
+  });
+}
+
+function put(log, id, html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  localise(template.content);
+  const article = template.content.querySelector("article");
+  const present = document.getElementById(`m-${id}`);
+  if (present) {
+    const hadFocus = present.contains(document.activeElement);
+    keepOpen(present, article);
+    present.replaceWith(article);
+    if (hadFocus) {
+      article.tabIndex = -1;
+      article.focus({ preventScroll: true });
+    }
+    return false;
+  }
+  // The sender's pages count from below: what is older than a shown message stands before it.
+  const later = [...log.children].find((other) => other.dataset.id > id);
+  log.insertBefore(article, later || null);
+  return true;
+}
+
+// Words that somebody is writing into a card survive its being drawn again.
+function keepOpen(present, article) {
+  for (const form of present.querySelectorAll("details[open] form")) {
+    const nonce = form.elements.nonce.value;
+    const again = [...article.querySelectorAll("details form")].find((f) => f.elements.nonce.value === nonce);
+    if (!again) continue;
+    again.closest("details").open = true;
+    again.elements.words.value = form.elements.words.value;
+  }
+}
+
+function showStatus(talk) {
+  const working = talk.querySelector("[data-working]");
+  const line = talk.querySelector("[data-status]");
+  const told = talk.querySelector("[data-told]");
+  return (words) => {
+    // Seconds change all the time: a screen reader hears only that work began and that it ended.
+    if (working.hidden === Boolean(words)) told.textContent = words ? "At work." : "Done.";
+    if (!words && working.contains(document.activeElement)) talk.querySelector("#text").focus();
+    line.textContent = words;
+    working.hidden = !words;
+  };
+}
+
+function countNews() {
+  const title = document.title;
+  let unseen = 0;
+  const show = () => {
+    document.title = unseen ? `(${unseen}) ${title}` : title;
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return;
+    unseen = 0;
+    show();
+  });
+  return {
+    add() {
+      if (!document.hidden) return;
+      unseen += 1;
+      show();
+    },
+  };
+}

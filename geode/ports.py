@@ -192,6 +192,8 @@ class ChannelStatus:
     state: Literal["starting", "up", "down", "degraded", "conflict", "stopped"]
     reason: str = ""
     since_us: int = 0
+    address: str = ""
+    """Where people open it, for a channel that is its own platform and listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +355,7 @@ class ChannelContext:
     """The resolved values of the settings' secret references, by settings key."""
     places: tuple[Thread, ...] = ()
     """What its bindings name, for telling what the platform must allow there; no authority."""
+    agent_name: str = "Geode"
     transcript: Transcript | None = None
     """For a channel that is its own platform; None where no daemon runs."""
     operator_view: OperatorView | None = None

@@ -95,7 +95,7 @@ async def test_slow_thread_does_not_hold_another_one_up(
         assert platform.shown(one) == ["slow"]
 
 
-@on()
+@on("rate_limit")
 async def test_rate_limited_send_waits_and_appears_once(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:
@@ -109,7 +109,7 @@ async def test_rate_limited_send_waits_and_appears_once(
         assert platform.shown(place) == ["patient", "after"]
 
 
-@on()
+@on("gone_place")
 async def test_place_that_is_gone_is_refused_with_a_reason_and_stops_nobody(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:

@@ -170,7 +170,7 @@ async def test_message_that_was_not_committed_when_we_died_is_stored_after_the_r
         assert await desk.stored() == ["first", "cut off"]
 
 
-@on()
+@on("line")
 async def test_status_tells_an_outage_and_its_end(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:

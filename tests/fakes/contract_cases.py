@@ -10,12 +10,14 @@ from fakes.contract_platform import ContractPlatform
 from fakes.contract_slack import SlackPlatform
 from fakes.contract_telegram import TelegramPlatform
 from fakes.contract_toy import ToyPlatform
+from fakes.contract_web import WebPlatform
 
 PLATFORMS: Mapping[str, type[ContractPlatform]] = {
     "slack": SlackPlatform,
     "discord": DiscordPlatform,
     "telegram": TelegramPlatform,
     "toy": ToyPlatform,
+    "web": WebPlatform,
 }
 ALL = frozenset(PLATFORMS)
 
@@ -26,6 +28,10 @@ CAPABILITIES: Mapping[str, frozenset[str]] = {
     "edit": ALL,
     "buttons": ALL,
     "commands": ALL,
+    "rate_limit": ALL - {"web"},  # our own rooms never ask us to wait
+    "gone_place": ALL - {"web"},  # a room goes with a reload, which opens the channel anew
+    "file_gone_place": FILES - {"web"},
+    "line": ALL - {"web"},  # nothing lies between the page and us that could be cut
     "files": FILES,
     "large_files": FILES,
     "file_limit": FILES,

@@ -24,11 +24,12 @@ from geode.messages import (
     Inbound,
     InboundMessage,
     OutboundBody,
+    Person,
     Place,
     ReceiptId,
     Thread,
 )
-from geode.ports import Accepted, Channel, Failpoints, NoFailpoints, SystemClock
+from geode.ports import Accepted, Channel, Failpoints, NoFailpoints, Role, SystemClock
 from geode.records.settling import ask_people
 from geode.reply.delivery import Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
@@ -115,6 +116,10 @@ class ListeningDoor:
     def admits(self, event: Inbound) -> bool:
         """Ask the real intake."""
         return self.inner.admits(event)
+
+    def role_of(self, person: Person, place: Thread, *, is_direct: bool = False) -> Role:
+        """Ask the real intake."""
+        return self.inner.role_of(person, place, is_direct=is_direct)
 
     async def confirm_read(self, place: Thread, order_key: str, message_id: str) -> None:
         """Hand it on."""

@@ -157,7 +157,7 @@ def _write_code(code: str, info: str) -> str:
     return (
         f'<figure class="code">{caption}'
         f'<pre role="group" aria-label="{escape(label)}" tabindex="0" dir="ltr">'
-        f"<code{named}>{escape(code.rstrip(chr(10)))}</code></pre></figure>"
+        f"<code{named}>{escape(code.removesuffix(chr(10)))}</code></pre></figure>"
     )
 
 

@@ -20,21 +20,24 @@ from geode.log import get_logger
 from geode.messages import Place, SessionId, TurnId
 from geode.ports import (
     Channel,
+    ChannelContext,
     ChannelStatus,
     Clock,
     Failpoints,
     NoFailpoints,
     SystemClock,
 )
+from geode.records.transcript import ROOMS, RoomTranscript
 from geode.reply.delivery import DELIVERY_LEASE_S, SECOND_LOOK_S, Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
 from geode.roster import Roster, resolve_channels
+from geode.serve.health import DaemonHealth, Moment
 from geode.session.assembly import build_services, check_profiles
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
 from geode.settings_load import Loaded
 from geode.steps import Tool
-from geode.store import inbox, sessions, views
+from geode.store import inbox, sessions
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
 from geode.store.file_json import list_open_hashes
@@ -78,6 +81,7 @@ class Daemon:
         self.channels: dict[str, Channel] = {}
         self._route = route
         self._drained = asyncio.Event()
+        self._is_draining = False
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         limits = self.settings.limits
         self.delivery = Delivery(
@@ -107,15 +111,23 @@ class Daemon:
             store, self.clock, self._leases, self._run_session, turns_parallel=limits.turns_parallel
         )
         self.catch_up = CatchUp(store, self.clock, self.channels, self.settings.bindings)
+        self.health = DaemonHealth(store, self.clock, self.look)
         self.roster = Roster(
-            self.channels,
-            self.catch_up,
-            clock=self.clock,
-            redactor=redactor,
-            failpoints=seams.failpoints,
+            self.channels, self.catch_up, redactor=redactor, context=self._context(loaded, seams)
         )
         desk = Desk(route.name, self.channel_states, redactor.take_out)
         self.intake = Inbox(store, self.clock, self.settings, self, desk)
+
+    def _context(self, loaded: Loaded, seams: Seams) -> ChannelContext:
+        files = Blobs(loaded.state_folder / ROOMS)
+        return ChannelContext(
+            self.clock,
+            self.redactor,
+            seams.failpoints,
+            agent_name=self.settings.agent.name,
+            transcript=RoomTranscript(self.store, self.clock, files),
+            operator_view=self.health,
+        )
 
     @classmethod
     async def open(
@@ -200,6 +212,7 @@ class Daemon:
         What still runs after the time-out is handed back and resumed at the next start. Messages
         that arrive meanwhile are stored for then.
         """
+        self._is_draining = True
         self.lanes.begin_drain()
         try:
             async with asyncio.timeout(timeout_s):
@@ -251,21 +264,20 @@ class Daemon:
         return {name: channel.status() for name, channel in self.channels.items()}
 
     async def status(self) -> dict[str, object]:
-        """Health in one object, for the control socket."""
-        counts = await self.store.read(views.count_all)
-        return {
-            **counts,
-            "state": "draining" if self._drained.is_set() else "running",
-            "model": self._route.name,
-            "turns_running": len(self.lanes.active),
-            "channels": {
-                name: {"state": status.state, "reason": status.reason}
-                for name, status in self.channel_states().items()
-            },
-            "degraded": [*self.degraded, *self.intake.tell_moves()],
-            "ignored": dict(self.intake.ignored),
-            "commits": self.store.writer.commits,
-        }
+        """Health in one object."""
+        return await self.health.status()
+
+    def look(self) -> Moment:
+        """What the daemon itself knows at this moment."""
+        return Moment(
+            state="draining" if self._is_draining else "running",
+            model=self._route.name,
+            turns_running=len(self.lanes.active),
+            channels=self.channel_states(),
+            degraded=[*self.degraded, *self.intake.tell_moves()],
+            ignored=self.intake.ignored,
+            commits=self.store.writer.commits,
+        )
 
     async def _run_session(self, session_id: SessionId) -> None:
         if await self._runner.run_session(session_id):

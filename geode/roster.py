@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 
 from geode.intake.catchup import CatchUp
 from geode.log import get_logger
 from geode.messages import Thread
-from geode.ports import Channel, ChannelContext, Clock, Failpoints, Intake
+from geode.ports import Channel, ChannelContext, Intake
 from geode.reply.redaction import Redactor
 from geode.settings import Binding, Section, Settings
 from geode.settings_keys import resolve_section
@@ -66,9 +66,7 @@ def open_channel(
         if binding.channel == name and (place := binding.place)
     )
     (entry,) = entry_points(group=CHANNEL_GROUP, name=name)
-    whole = ChannelContext(
-        context.clock, context.redactor, context.failpoints, dict(opening.secrets), bound
-    )
+    whole = replace(context, secrets=dict(opening.secrets), places=bound)
     return entry.load()(opening.section, whole)
 
 
@@ -84,17 +82,16 @@ class Roster:
         channels: dict[str, Channel],
         catch_up: CatchUp,
         *,
-        clock: Clock,
         redactor: Redactor,
-        failpoints: Failpoints,
+        context: ChannelContext,
     ) -> None:
         self.degraded: dict[str, str] = {}
         """Why a configured channel could not be opened as it is written, by its name."""
         self._channels = channels
         self._catch_up = catch_up
-        self._clock = clock
+        self._clock = context.clock
         self._redactor = redactor
-        self._context = ChannelContext(clock, redactor, failpoints)
+        self._context = context
         self._openings: dict[str, Opening] = {}
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._begin: Callable[[Channel], None] = _begin_later

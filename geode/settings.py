@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,8 @@ T = TypeVar("T")
 PROVIDERS_BUILT = ("anthropic",)
 PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
 SECTIONS_PLANNED = ("retention", "mcp", "hooks", "jobs")
-CHANNELS_PLANNED = ("web",)
+CHANNEL_EMBEDDED = "web"
+"""The installed channel that serves when no `[channels.*]` is written."""
 REHEARSAL = "rehearsal"
 NOT_BUILT = "is not built yet; remove it"
 
@@ -50,6 +51,10 @@ class Section(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, strict=True, validate_default=True, allow_inf_nan=False
     )
+
+    def built_in_bindings(self) -> Sequence[Mapping[str, object]]:
+        """What a channel serves when the file binds no place of it; most serve nothing then."""
+        return ()
 
 
 def _list_to_tuple(value: object) -> object:

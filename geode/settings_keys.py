@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from geode.errors import ConfigError
 from geode.settings import REHEARSAL, Section, Settings
@@ -51,13 +52,18 @@ def resolve_provider_key(
 
 
 def resolve_section(section: Section, environ: Mapping[str, str]) -> dict[str, Secret]:
-    """Every secret that one section refers to, by key.
+    """Every secret that one section refers to, by key; `tokens.ana` in a table.
 
     Raises `SecretMissingError` at the first missing one: that section alone is degraded.
     """
-    values = {name: getattr(section, name) for name in type(section).model_fields}
-    return {
-        name: resolve_secret(value, environ)
-        for name, value in values.items()
-        if isinstance(value, SecretRef)
-    }
+    return {name: resolve_secret(ref, environ) for name, ref in list_references(section)}
+
+
+def list_references(section: Section) -> Iterator[tuple[str, SecretRef]]:
+    """Every secret that one section refers to: `token`, and `tokens.ana` of a table of them."""
+    for name in type(section).model_fields:
+        value: object = getattr(section, name)
+        below = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {"": value}
+        for key, found in below.items():
+            if isinstance(found, SecretRef):
+                yield f"{name}.{key}" if key else name, found

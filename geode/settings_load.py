@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from geode.errors import ConfigError
 from geode.settings import (
-    CHANNELS_PLANNED,
+    CHANNEL_EMBEDDED,
     NOT_BUILT,
     PROVIDERS_BUILT,
     PROVIDERS_PLANNED,
@@ -109,14 +109,14 @@ def _choose_models(
     for path in list_overrides(environ).values():
         if path[0] == "channels" and path[1] not in {n.lower().replace("-", "_") for n in names}:
             names[path[1]] = None
+    if not names and CHANNEL_EMBEDDED in installed:
+        names[CHANNEL_EMBEDDED] = None
     return {name: _find_model(name, installed, file) for name in names}
 
 
 def _find_model(name: str, installed: ChannelModels, file: str) -> type[Section]:
     if name in installed:
         return installed[name]
-    if name in CHANNELS_PLANNED:
-        raise ConfigError(f"{file}: [channels.{name}] {NOT_BUILT}.")
     guess = find_nearest(name, installed)
     hint = f"did you mean [channels.{guess}]?" if guess else f"installed: {', '.join(installed)}."
     raise ConfigError(f"{file}: [channels.{name}] is not an installed channel; {hint}")
@@ -127,11 +127,24 @@ def _validate(overlay: Overlay, models: ChannelModels, origin: Origin) -> Settin
     tables = table.get("channels", {})
     if isinstance(tables, dict):
         below = cast("Table", tables)
-        table["channels"] = {
-            name: _check(model, below.get(name, {}), origin, ("channels", name))
+        sections = {
+            name: cast("Section", _check(model, below.get(name, {}), origin, ("channels", name)))
             for name, model in models.items()
         }
+        table["channels"] = sections
+        table["bindings"] = _with_built_in(table.get("bindings", []), sections)
     return cast("Settings", _check(Settings, table, origin, ()))
+
+
+def _with_built_in(written: object, sections: Mapping[str, Section]) -> object:
+    """The file's bindings and those that a channel brings when none of its places is bound."""
+    if not isinstance(written, list):
+        return written  # named when the whole is checked
+    bindings = cast("list[object]", written)
+    tables = [cast("Table", each) for each in bindings if isinstance(each, dict)]
+    bound = {each.get("channel") for each in tables}
+    unbound = [section for name, section in sections.items() if name not in bound]
+    return [*bindings, *(dict(each) for section in unbound for each in section.built_in_bindings())]
 
 
 def _check(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from typing import Annotated
 
@@ -58,6 +58,19 @@ class WebSettings(Section):
     def has_tokens(self) -> bool:
         """Whether people sign in."""
         return self.token is not None or bool(self.tokens)
+
+    def built_in_bindings(self) -> Sequence[Mapping[str, object]]:
+        """On loopback the person at this machine is operator of one room."""
+        if not self.is_local:
+            return ()
+        binding: dict[str, object] = {
+            "channel": "web",
+            "where": "local/room",
+            "people": [LOCAL],
+            "operators": [LOCAL],
+            "respond": "always",
+        }
+        return (binding,)
 
     @model_validator(mode="after")
     def _open_places_have_tokens(self) -> WebSettings:

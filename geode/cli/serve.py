@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, cast
 from geode.app import Daemon
 from geode.errors import ConfigError, StoreError
 from geode.log import configure_logging
-from geode.ports import Channel, SystemClock
+from geode.ports import Channel, ChannelStatus, SystemClock
 from geode.reply.redaction import Redactor
 from geode.serve.control import Control
 from geode.serve.endpoint import SOCKET_NAME
@@ -79,7 +79,7 @@ async def _serve(told: Told, style: LogStyle) -> int:
 
 async def _run_until(asked: Asked, daemon: Daemon, told: Told) -> None:
     loaded = told.loaded
-    control = Control(daemon, daemon.store, daemon.clock)
+    control = Control(daemon.health, daemon.store, daemon.clock)
     poller = CLIPoller(loaded.state_folder, control.verbs, redactor=daemon.redactor)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(daemon.run(), name="daemon")
@@ -125,12 +125,19 @@ async def _tell_channels(daemon: Daemon) -> None:
             seen = (daemon.channels[name], status.state, status.reason)
             if status.state != "starting" and told.get(name) != seen:
                 told[name] = seen
-                _say(f"{name} is {status.state}" + (f": {status.reason}" if status.reason else ""))
+                _say(describe_channel(name, status))
         was_usable = was_usable or any(s.state in USABLE for s in states.values())
         if not was_usable and all(s.state in UNUSABLE for s in states.values()):
             reasons = [f"{name}: {status.reason}" for name, status in states.items()]
             raise ConfigError(f"{NOTHING_USABLE} ({' '.join([*daemon.degraded, *reasons])})")
         await daemon.clock.sleep(LOOK_S)
+
+
+def describe_channel(name: str, status: ChannelStatus) -> str:
+    """How a channel is, in one line."""
+    if status.state == "up" and status.address:
+        return f"{name} is up: open {status.address}"
+    return f"{name} is {status.state}" + (f": {status.reason}" if status.reason else "")
 
 
 def _explain_idle(degraded: Sequence[str], loaded: Loaded) -> str:

@@ -209,7 +209,9 @@ def _final(slack: RehearsalSlack, thread_ts: str) -> list[str]:
         pytest.param("[limits\n", ["line 1"], id="not TOML"),
         pytest.param('[state]\nurl = "postgresql://db"\n', ["Postgres is"], id="postgres"),
         pytest.param("[channels.slak]\n", ["slak", "slack"], id="misspelt channel"),
-        pytest.param("[channels.web]\n", ["is not built yet"], id="planned channel"),
+        pytest.param(
+            '[channels.web]\nlisten = "0.0.0.0:8484"\n', ["token"], id="open to all without a token"
+        ),
         pytest.param(
             '[channels.slack]\n[[bindings]]\nchannel="slack"\nwhere="T1/C1"\noperators=["@ana"]\n',
             ["@ana"],
@@ -241,15 +243,6 @@ async def test_bad_configuration_is_one_sentence_and_the_file_is_left_alone(
     assert [part for part in parts if part not in ended.err] == []
     assert "canary" not in ended.err
     assert config.read_text() == text
-
-
-async def test_nothing_configured_is_one_sentence_and_no_file_is_written(tmp_path: Path) -> None:
-    ended = await run_geode({"GEODE_HOME": str(tmp_path), "HOME": str(tmp_path)}, "serve")
-
-    assert ended.code == 1
-    assert len(ended.sentences) == 1
-    assert "no channel is configured" in ended.err
-    assert not (tmp_path / "geode.toml").exists()
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "text"])

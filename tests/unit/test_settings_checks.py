@@ -85,7 +85,6 @@ UNBUILT = {
     "mcp": ("[mcp.servers.db]\ncommand = ['x']", "[mcp]"),
     "hooks": ("[hooks]\n", "[hooks]"),
     "jobs": ("[[jobs]]\nname = 'x'", "[jobs]"),
-    "web": ("[channels.web]\nlisten = '127.0.0.1:1'", "[channels.web]"),
     "openai": ("[providers.openai]\n", "[providers.openai]"),
     "search": ("[web]\nsearch = { engine = 'searxng' }", "web.search"),
     "retention": ("[retention]\ntimeline_days = 9", "[retention]"),

@@ -3,66 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from fakes.page_attacks import ATTACKS
 from fakes.page_html import find_foreign, parse_html
 
 from channels.web.html import render_line, render_markdown, render_text
-
-ATTACKS = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "<svg onload=alert(1)><style>*{}</style></svg>",
-    "<svg><animate onbegin=alert(1) attributeName=x></svg>",
-    "<!-- <script>alert(1)</script> -->",
-    "<!--><img src=x onerror=alert(1)>-->",
-    "<style>@import 'https://evil.example/x.css'</style>",
-    '<a href="javascript:alert(1)">x</a>',
-    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
-    "<base href=https://evil.example/>",
-    "<form action=https://evil.example><button>x</button></form>",
-    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
-    "[x](javascript:alert(1))",
-    "[x](JaVaScRiPt:alert(1))",
-    "[x](javascript&colon;alert(1))",
-    "[x](java&#x09;script:alert(1))",
-    "[x](java\tscript:alert(1))",
-    "[x](\x01javascript:alert(1))",
-    "[x](<java\u202escript:alert(1)>)",
-    "[x](&#106;avascript:alert(1))",
-    "[x](vbscript:msgbox(1))",
-    "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
-    "[x](data:image/svg+xml,<svg onload=alert(1)>)",
-    "[x](file:///etc/passwd)",
-    "[x](//evil.example)",
-    "[x](https:evil)",
-    "![x](javascript:alert(1))",
-    "![x](data:text/html,x)",
-    '![x" onerror="alert(1)](https://a.example/x.png)',
-    '![x](https://a.example/"onerror="alert(1))',
-    "[x]\n\n[x]: javascript:alert(1)",
-    "[x][y]\n\n[y]: <javascript:alert(1)> 'title'",
-    "![x][y]\n\n[y]: javascript:alert(1)",
-    "<javascript:alert(1)>",
-    "<vbscript:x>",
-    '<https://a.example/" onmouseover="alert(1)>',
-    'https://a.example/"onmouseover=alert(1)',
-    "https://a.example/'><script>alert(1)</script>",
-    '[x](https://a.example "t\\" onmouseover=\\"alert(1)")',
-    '```"><script>alert(1)</script>\ncode\n```',
-    "```html onload=alert(1)\n<script>alert(1)</script>\n```",
-    "````\n```\n</code></pre><script>alert(1)</script>\n```\n````",
-    "    </code></pre><script>alert(1)</script>",
-    "`</code><script>alert(1)</script>`",
-    "| <script>alert(1)</script> |\n|---|\n| <img src=x onerror=alert(1)> |",
-    "# <script>alert(1)</script>",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "&#60;script&#62;alert(1)&#60;/script&#62;",
-    "[<img src=x onerror=alert(1)>](https://a.example)",
-    "[![x](javascript:alert(1))](javascript:alert(2))",
-    "[a](https://a.example)](javascript:alert(1))",
-    "x\x00<script\x00>alert(1)</script>",
-    "</div></article></main><script>alert(1)</script>",
-    "{{ 7*7 }}{% include 'x' %}",
-]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -3,40 +3,61 @@
 import { follow } from "./scroll.js";
 import { localise } from "./times.js";
 
+const WAIT_MS_MIN = 1_000;
+const WAIT_MS_MAX = 15_000;
+
 export function begin(talk) {
   if (!talk) return;
   const log = talk.querySelector("[data-log]");
   const title = countNews();
   const scroll = follow(talk);
   const status = showStatus(talk);
+  listen(talk, {
+    message({ id, html }) {
+      const isNew = put(log, id, html);
+      talk.querySelector("[data-empty]")?.remove();
+      scroll.changed(isNew);
+      if (isNew) title.add();
+    },
+    status({ line }) {
+      status(line);
+      scroll.changed(false);
+    },
+    mark({ id, is_on: isOn }) {
+      const mark = document.getElementById(`m-${id}`)?.querySelector(":scope > .mark");
+      if (mark) mark.hidden = !isOn;
+    },
+  });
+}
+
+// The browser connects again by itself after a broken connection, and says which revision it saw
+// last; after an answer that is no stream it does not, so then we do.
+function listen(talk, takers) {
   const away = talk.querySelector("[data-away]");
-  // The browser connects again by itself and says which revision it saw last.
-  const source = new EventSource(`${talk.dataset.url}/events?after=${talk.dataset.revision}`);
-  source.addEventListener("open", () => {
-    away.textContent = "";
-  });
-  source.addEventListener("error", () => {
-    const isOver = source.readyState === EventSource.CLOSED;
-    away.textContent = isOver
-      ? "The connection ended. Load the page again to go on."
-      : "The connection is lost; trying again.";
-  });
-  source.addEventListener("message", (event) => {
-    const { id, html } = JSON.parse(event.data);
-    const isNew = put(log, id, html);
-    talk.querySelector("[data-empty]")?.remove();
-    scroll.changed(isNew);
-    if (isNew) title.add();
-  });
-  source.addEventListener("status", (event) => {
-    status(JSON.parse(event.data).line);
-    scroll.changed(false);
-  });
-  source.addEventListener("mark", (event) => {
-    const { id, is_on: isOn } = JSON.parse(event.data);
-    const mark = document.getElementById(`m-${id}`)?.querySelector(":scope > .mark");
-    if (mark) mark.hidden = !isOn;
-  });
+  let revision = talk.dataset.revision;
+  let waitMs = WAIT_MS_MIN;
+  let source;
+
+  const connect = () => {
+    source = new EventSource(`${talk.dataset.url}/events?after=${encodeURIComponent(revision)}`);
+    source.addEventListener("open", () => {
+      away.textContent = "";
+      waitMs = WAIT_MS_MIN;
+    });
+    source.addEventListener("error", () => {
+      away.textContent = "The connection is lost; trying again.";
+      if (source.readyState !== EventSource.CLOSED) return;
+      setTimeout(connect, waitMs);
+      waitMs = Math.min(waitMs * 2, WAIT_MS_MAX);
+    });
+    for (const [name, take] of Object.entries(takers)) {
+      source.addEventListener(name, (event) => {
+        if (event.lastEventId) revision = event.lastEventId;
+        take(JSON.parse(event.data));
+      });
+    }
+  };
+  connect();
   addEventListener("pagehide", () => source.close());
   addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload();

@@ -196,7 +196,7 @@ class PageHost:
         return StreamingResponse(self._events(), media_type="text/event-stream")
 
     async def _events(self) -> AsyncGenerator[str]:
-        stream: asyncio.Queue[str] = asyncio.Queue(100)
+        stream: asyncio.Queue[str] = asyncio.Queue(1_000)
         async with self._said:
             self._streams.add(stream)
             self._said.notify_all()

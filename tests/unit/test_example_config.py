@@ -16,6 +16,7 @@ from channels.slack.origin import BotIdentity, Dropped
 from channels.slack.parse import STOPPED, parse_payload
 from channels.slack.settings import SlackSettings
 from channels.telegram.settings import TelegramSettings
+from channels.web.settings import WebSettings
 from geode.llm.routes import open_route
 from geode.messages import ChatCommand
 from geode.ports import SystemClock
@@ -25,7 +26,12 @@ from geode.tools.catalogue import build_catalogue
 from geode.tools.web_fetch import FetchGrant
 from geode.tools.workspace import Workspaces
 
-MODELS = {"discord": DiscordSettings, "slack": SlackSettings, "telegram": TelegramSettings}
+MODELS = {
+    "discord": DiscordSettings,
+    "slack": SlackSettings,
+    "telegram": TelegramSettings,
+    "web": WebSettings,
+}
 EXAMPLE = ROOT / "deploy" / "example-geode.toml"
 MANIFEST = ROOT / "deploy" / "slack-manifest.yaml"
 

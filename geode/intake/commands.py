@@ -67,13 +67,18 @@ def _answer(asked: Asked) -> Reply:
 _ANYWHERE: Mapping[str, Callable[[Asked], Reply]] = {
     "whoami": reports.tell_person,
     "model": reports.tell_model,
+    "review": reports.tell_reviews,
+    "jobs": reports.tell_jobs,
+    "computer": reports.tell_computer,
 }
 _IN_A_CONVERSATION: Mapping[str, Callable[[Asked], Reply]] = {
     "status": reports.tell_status,
     "usage": reports.tell_usage,
     "effects": reports.tell_effects,
+    "why": reports.tell_refusals,
     "stop": steering.stop,
     "new": steering.begin_chapter,
+    "compact": steering.ask_compaction,
 }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from geode.intake.desk import Asked, Audience, Reply
 from geode.loop.prompt import day_start_us
 from geode.reply import command_sentences as said
-from geode.store import receipts, sessions, standing
+from geode.store import receipts, sessions, standing, timeline
 from geode.store.standing import Spent
 
 EFFECTS_MAX = 20
+REFUSALS_MAX = 5
 
 _ROLES = {
     Audience.ADMITTED: "a guest",
@@ -61,6 +62,28 @@ def tell_effects(asked: Asked) -> Reply:
     """/effects"""
     found = receipts.list_uncertain(asked.tx, asked.session, EFFECTS_MAX)
     return Reply(said.describe_effects([(each.tool, each.id) for each in found]))
+
+
+def tell_refusals(asked: Asked) -> Reply:
+    """/why: the last calls that were refused, each with the rule that refused it."""
+    found = timeline.read_last(asked.tx, asked.session, "tool_refused", REFUSALS_MAX)
+    rows = [tuple(str(body.get(k, "")) for k in ("tool", "rule", "reason")) for body in found]
+    return Reply(said.describe_refusals(rows))
+
+
+def tell_reviews(asked: Asked) -> Reply:
+    """/review: nothing here escalates to people yet."""
+    return Reply(said.NO_REVIEW)
+
+
+def tell_jobs(asked: Asked) -> Reply:
+    """/jobs: nothing here is scheduled yet."""
+    return Reply(said.NO_JOBS)
+
+
+def tell_computer(asked: Asked) -> Reply:
+    """/computer: it is off wherever it is not built."""
+    return Reply(said.NO_COMPUTER)
 
 
 def _line(name: str, spent: Spent) -> str:

@@ -1,4 +1,4 @@
-"""The commands that change a session's course: /stop and /new."""
+"""The commands that change a session's course: /stop, /new and /compact."""
 
 from __future__ import annotations
 
@@ -61,6 +61,15 @@ def begin_chapter(asked: Asked) -> Reply:
     is_later = row.state != SessionState.IDLE or inbox.has_queued(asked.tx, asked.session)
     text = said.NEW_CHAPTER_LATER if is_later else said.NEW_CHAPTER
     return Reply(text, concerns_others=True)
+
+
+def ask_compaction(asked: Asked) -> Reply:
+    """/compact: the next turn that is taken up shortens what the model is shown."""
+    row = sessions.read_session(asked.tx, asked.session)
+    sessions.ask_compaction(asked.tx, asked.session)
+    _note(asked, {}, row.turn_id)
+    is_idle = row.state == SessionState.IDLE
+    return Reply(said.COMPACTION if is_idle else said.COMPACTION_LATER, concerns_others=True)
 
 
 def _note(asked: Asked, more: JsonObject, turn_id: str) -> None:

@@ -72,7 +72,7 @@ class TurnRun:
     must_compact: bool = False
     """The provider refused the conversation as too long."""
     should_compact: bool = False
-    """The answer was cut because the window was full; a shorter view may help."""
+    """A shorter view may help: the window was full, or a person asked for one."""
     _fixed_tokens: int = -1
 
     @classmethod
@@ -99,6 +99,7 @@ class TurnRun:
             began=now,
             unsaved=list(start.unsaved),
             entries=list(start.entries),
+            should_compact=start.should_compact,
         )
 
     def add(self, message: Message) -> None:

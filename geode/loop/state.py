@@ -122,6 +122,8 @@ class TurnStart:
     """The chapter's first request; empty: the first message of `history` that a person wrote."""
     history_offset: int = 0
     """Messages of the chapter before `history[0]`; at most `state.context_start`."""
+    should_compact: bool = False
+    """A person asked that the conversation is shortened before the first call."""
     unsaved: tuple[Message, ...] = ()
     """Messages of an earlier run of this turn that are not stored yet; they follow `history`."""
     entries: tuple[TimelineEntry, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from geode.ports import ChannelStatus
-from geode.reply.escaping import quote_name
+from geode.reply.escaping import escape_markdown, escape_unseen, quote_name
 
 SUMMARIES: Mapping[str, str] = {
     "help": "what you may ask for here",
@@ -14,8 +14,10 @@ SUMMARIES: Mapping[str, str] = {
     "usage": "tokens and cost of this conversation and of today",
     "stop": "end what runs here and drop the messages that wait",
     "new": "begin afresh: I forget what was said in this conversation",
+    "why": "why tool calls were refused in this conversation",
     "model": "which model answers",
     "effects": "effects whose outcome nobody knows, and how to settle them",
+    "compact": "shorten what I carry of this conversation before the next answer",
 }
 """One line for every verb that is built, in the order of /help."""
 
@@ -36,6 +38,18 @@ NOTHING_RUNS = "Nothing is running here."
 ASKED_SINCE = "What runs here was asked for after that, so it goes on."
 APPROVAL_DENIED = "What waited for an approval is denied."
 REVIEW_REJECTED = "The answer that waited for a review is dropped."
+NO_REVIEW = "No answer waits for a review here."
+NO_JOBS = "There are no scheduled jobs here."
+NO_COMPUTER = "Computer use is off, and this version cannot switch it on."
+NO_REFUSAL = "No tool call of this conversation was refused."
+COMPACTION = (
+    "Before the next answer I shorten what I carry of this conversation. "
+    "Nothing that was said here is deleted."
+)
+COMPACTION_LATER = (
+    "After the turn that runs now I shorten what I carry of this conversation. "
+    "Nothing that was said here is deleted."
+)
 NEW_CHAPTER = (
     "The next message begins a new chapter: I no longer know what was said here before. "
     "Files and memory stay."
@@ -120,6 +134,17 @@ def describe_effects(uncertain: Sequence[tuple[str, str]]) -> str:
             "`geode effects settle ID did-not`.",
         ]
     )
+
+
+def describe_refusals(refused: Sequence[tuple[str, ...]]) -> str:
+    """Tool, rule and reason of the calls that were refused last, newest first."""
+    if not refused:
+        return NO_REFUSAL
+    lines = [
+        f"- {quote_name(tool)}: {escape_markdown(escape_unseen(reason))} Rule: `{rule}`"
+        for tool, rule, reason in refused
+    ]
+    return "\n".join(["Refused last, newest first:", *lines])
 
 
 def describe_stop(said: str, dropped: int) -> str:

@@ -55,6 +55,7 @@ _RELEASE = Statement(
         state=bindparam("new_state"),
         lease_owner="",
         lease_until_us=0,
+        compact_due=sessions.c.compact_due * bindparam("kept"),
         turn_id="",
         active_at_us=bindparam("now_us"),
     )
@@ -124,6 +125,11 @@ def ask_chapter(tx: Connection, session_id: SessionId) -> None:
     tx.execute(update(sessions).where(sessions.c.id == session_id).values(chapter_due=1))
 
 
+def ask_compaction(tx: Connection, session_id: SessionId) -> None:
+    """The next turn that is claimed shortens the conversation before it asks the model."""
+    tx.execute(update(sessions).where(sessions.c.id == session_id).values(compact_due=1))
+
+
 def begin_chapter(tx: Connection, session_id: SessionId) -> None:
     """From here on messages belong to the next chapter, which was asked for."""
     _BEGIN_CHAPTER.run(tx, {"session": session_id})
@@ -142,10 +148,19 @@ def take_lease(tx: Connection, session_id: SessionId, lease: NewLease) -> int:
 
 
 def release_session(
-    tx: Connection, session_id: SessionId, state: SessionState, now_us: int
+    tx: Connection,
+    session_id: SessionId,
+    state: SessionState,
+    now_us: int,
+    *,
+    was_compacted: bool = False,
 ) -> None:
-    """Give the lease back; the caller has proven its epoch in the same transaction."""
-    _RELEASE.run(tx, {"session": session_id, "new_state": str(state), "now_us": now_us})
+    """Give the lease back; the caller has proven its epoch in the same transaction.
+
+    `was_compacted`: the turn did what `ask_compaction` asked before it was claimed.
+    """
+    values: dict[str, object] = {"session": session_id, "new_state": str(state), "now_us": now_us}
+    _RELEASE.run(tx, {**values, "kept": int(not was_compacted)})
 
 
 def expire_leases(tx: Connection) -> int:

@@ -45,6 +45,17 @@ def chain_hash(prev_hash: str, seq: int, kind: str, turn_id: str, body: str, at_
     return hashlib.sha256(row.encode()).hexdigest()
 
 
+def read_last(tx: Connection, session_id: SessionId, kind: str, limit: int) -> list[JsonObject]:
+    """The bodies of the newest rows of a kind, newest first."""
+    rows = tx.execute(
+        select(timeline.c.body)
+        .where(timeline.c.session_id == session_id, timeline.c.kind == kind)
+        .order_by(timeline.c.seq.desc())
+        .limit(limit)
+    )
+    return [orjson.loads(row.body) for row in rows]
+
+
 def append_entries(
     tx: Connection, session_id: SessionId, entries: Sequence[TimelineEntry], at_us: int
 ) -> None:

@@ -62,8 +62,8 @@ sessions = Table(
 )
 """`earlier_before`: not empty while the thread's earlier messages are still to be read.
 
-`chapter_due`: 1 when the next turn begins a new chapter; `compact_due`: 1 when it first shortens the
-conversation.
+`chapter_due`: 1 when the next turn begins a new chapter; `compact_due`: 1 when it first shortens
+the conversation.
 """
 
 threads = Table(

@@ -18,13 +18,27 @@ from pathlib import Path
 import sqlalchemy.dialects.sqlite
 import sqlalchemy.ext.asyncio
 from fakes.crash_judge import Verdict, judge_run
-from fakes.crash_points import Point, Recorder, Trap, count_points, is_in_share, is_of_platform
+from fakes.crash_points import (
+    Point,
+    Recorder,
+    Trap,
+    count_points,
+    is_of_platform,
+    load_points,
+    save_points,
+    take_share,
+)
 from fakes.crash_towns import TOWNS
 from fakes.crash_world import World, make_seams, wait_change
 
 WARMED = (sqlalchemy.dialects.sqlite, sqlalchemy.ext.asyncio)
 WHOLE = "slack"
 """The platform that every point is tried on; elsewhere those that lie in the channel's hands."""
+
+
+def find_points(record: Path | None, folder: Path, platform: str) -> list[Point]:
+    """The points of a record, or of runs that are made now."""
+    return load_points(record) if record else record_points(folder / "record", platform)
 
 
 def record_points(home: Path, platform: str) -> list[Point]:
@@ -82,6 +96,8 @@ def main() -> int:
     parser.add_argument("--platform", default=WHOLE, choices=list(TOWNS))
     parser.add_argument("--share", default="1/1", help="which share of the points, as 1/2")
     parser.add_argument("--only", default="", help="only points that contain this text")
+    parser.add_argument("--record", type=Path, help="only record the points, into this file")
+    parser.add_argument("--points", type=Path, help="a record to run; otherwise one is made")
     parser.add_argument("--all", action="store_true", help="every point, on any platform")
     options = parser.parse_args()
     platform: str = options.platform
@@ -89,9 +105,12 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="geode-crash-"))
     gc.freeze()
     try:
-        points = record_points(folder / "record", platform)
+        points = find_points(options.points, folder, platform)
+        if options.record:
+            save_points(points, options.record)
+            return 0
         tried = [point for point in points if is_whole or is_of_platform(point)]
-        mine = [point for point in tried if is_in_share(point, options.share)]
+        mine = take_share(tried, options.share)
         chosen = [point for point in mine if options.only in str(point)]
         verdicts = {
             point: kill_at(point, folder / f"run{place}", platform)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 OF_PLATFORM = ("send.", ".ack:", ":intake", ":delivery.", ":cursors.", ":place.")
@@ -83,11 +83,18 @@ def is_of_platform(point: Point) -> bool:
     return any(part in point.name for part in OF_PLATFORM)
 
 
-def is_in_share(point: Point, share: str) -> bool:
-    """Whether the point belongs to a share such as `1/2`: by its name, not by its place.
-
-    Each process records its own points, and timing may add some to one of them.
-    """
+def take_share(points: Sequence[Point], share: str) -> list[Point]:
+    """Every nth point for a share such as `1/2`; shares of one record are complete together."""
     number, shares = (int(part) for part in share.split("/"))
-    drawn = int.from_bytes(sha256(str(point).encode()).digest()[:8])
-    return drawn % shares == number - 1
+    return list(points[number - 1 :: shares])
+
+
+def save_points(points: Sequence[Point], path: Path) -> None:
+    """Write a record, for processes that run its points in shares."""
+    path.write_text("".join(f"{point}\n" for point in points), encoding="utf-8")
+
+
+def load_points(path: Path) -> list[Point]:
+    """Read a record back."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [Point(name, int(nth)) for name, _, nth in (line.rpartition("#") for line in lines)]

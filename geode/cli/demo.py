@@ -11,12 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from geode.cli.demo_count import Tally, count_thread
+from geode.cli.demo_count import SideTally, Tally, count_thread
 from geode.cli.demo_platform import LocalPlatform
 from geode.cli.demo_platforms import PLATFORMS, LocalSlack
 from geode.cli.demo_scenes import Story
 from geode.cli.demo_sides import Side, SideStory, ask
-from geode.cli.demo_sides_count import SideTally
 from geode.cli.demo_talk import talk
 from geode.cli.demo_view import Screen, ThreadView
 from geode.cli.demo_world import DaemonProcess, start_platforms

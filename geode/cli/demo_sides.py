@@ -7,9 +7,8 @@ import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from geode.cli.demo_count import LABEL, Said
+from geode.cli.demo_count import LABEL, Said, SideTally, count_side
 from geode.cli.demo_platform import Line, LocalPlatform
-from geode.cli.demo_sides_count import SideTally, count_side
 from geode.cli.demo_view import POLL_S, Screen
 from geode.cli.demo_world import DaemonProcess
 from geode.cli.tables import show_text

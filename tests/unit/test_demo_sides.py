@@ -7,9 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from geode.cli.demo import choose_platforms
-from geode.cli.demo_count import LABEL, Said
+from geode.cli.demo_count import LABEL, Said, count_side
 from geode.cli.demo_platform import Line
-from geode.cli.demo_sides_count import count_side
 from geode.errors import ConfigError
 
 SAID = (Said("1", "Wrote the new file"), Said("2", "reviews waiting"), Said("3", "6 * 9 = 54"))

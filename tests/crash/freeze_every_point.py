@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.crash_judge import Verdict, judge_run
-from fakes.crash_points import Point, Trap, take_share
+from fakes.crash_points import Point, Trap, is_in_share
 from fakes.crash_world import World, make_seams, wait_change
-from kill_every_point import WHOLE, find_points
+from kill_every_point import WHOLE, record_points
 
 LEASE_S = 0.6
 FROZEN_S = 1.3
@@ -91,13 +91,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", default="1/1", help="which share of the points, as 1/2")
     parser.add_argument("--only", default="", help="only points that contain this text")
-    parser.add_argument("--points", type=Path, help="a record to run; otherwise one is made")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="geode-freeze-"))
     gc.freeze()
     try:
-        found_points = find_points(options.points, folder, WHOLE)
-        mine = take_share([point for point in found_points if point.nth == 1], options.share)
+        points = [point for point in record_points(folder / "record", WHOLE) if point.nth == 1]
+        mine = [point for point in points if is_in_share(point, options.share)]
         chosen = [point for point in mine if options.only in str(point)]
         found = {
             point: freeze_at(point, folder / f"run{place}") for place, point in enumerate(chosen)

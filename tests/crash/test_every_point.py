@@ -35,23 +35,30 @@ KILL, FREEZE = "kill_every_point.py", "freeze_every_point.py"
 def test_nothing_is_lost_doubled_or_run_twice_at_any_point(
     program: str, platform: str, shares: int, tmp_path: Path
 ) -> None:
-    points = str(tmp_path / "points.txt")
-    _finish([_start(KILL, "--platform", platform, "--record", points)], RECORD_S)
-    more = ("--platform", platform, *(("--all",) if IS_WHOLE else ())) if program == KILL else ()
-    asked = (program, "--points", points, *more)
+    asked = _record(platform, tmp_path) if program == KILL else (program,)
     running = [_start(*asked, "--share", f"{share}/{shares}") for share in range(1, shares + 1)]
     sys.stdout.write(_finish(running, TIMEOUT_S))
+
+
+def _record(platform: str, folder: Path) -> tuple[str, ...]:
+    """The command that kills at the points of one record, which its shares divide."""
+    points = str(folder / "points.txt")
+    _finish([_start(KILL, "--platform", platform, "--record", points)], RECORD_S)
+    more = ("--all",) if IS_WHOLE else ()
+    return (KILL, "--platform", platform, "--points", points, *more)
 
 
 def _finish(running: Sequence[subprocess.Popen[str]], timeout_s: float) -> str:
     """What all of them printed, once each ended well."""
     try:
-        output = "".join(process.communicate(timeout=timeout_s)[0] for process in running)
+        outputs = [process.communicate(timeout=timeout_s)[0] for process in running]
     finally:
         for process in running:
             process.kill()
-    assert [process.returncode for process in running] == [0] * len(running), output[-6000:]
-    return output
+    ended = zip(running, outputs, strict=True)
+    failed = [told[-6000:] for process, told in ended if process.returncode]
+    assert not failed, "\n".join(failed)
+    return "".join(outputs)
 
 
 def _start(program: str, *more: str) -> subprocess.Popen[str]:

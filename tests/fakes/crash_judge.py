@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,18 @@ def judge_run(told: dict[str, Any] | None, home: Path) -> Verdict:
     _judge_effects(verdict, told, home)
     _judge_database(verdict, home)
     return verdict
+
+
+def wait_delivered(home: Path, timeout_s: float) -> bool:
+    """Whether the outbox holds nothing open, now or within that time."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        with closing(sqlite3.connect(home / "geode.db")) as db:
+            if not db.execute(LEFT["outbox"]).fetchall():
+                return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.05)
 
 
 def _judge_texts(verdict: Verdict, told: dict[str, Any]) -> None:

@@ -248,7 +248,9 @@ class TurnRunner:
         """Let the files that an accepted answer links go with it."""
         if finished.end.reason not in DELIVERABLE:
             return finished
-        answer, files = await self._outgoing.attach(claim.session_id, finished.answer)
+        channel = self._parts.channels.get(claim.thread.platform)
+        attached = await self._outgoing.attach(claim.session_id, finished.answer, channel)
+        answer, files = attached
         return replace(finished, answer=answer, files=files)
 
     def _deadline(self, claim: Claim, state: LoopState) -> float:

@@ -9,9 +9,13 @@ from functools import partial
 
 from geode.errors import FileRefusedError, ToolError
 from geode.log import get_logger
-from geode.messages import OutboundFile, SessionId
+from geode.messages import OutboundBody, OutboundFile, SessionId
+from geode.ports import Channel
 from geode.reply import sentences
 from geode.reply.links import FileLink, find_file_links, take_out_links
+from geode.reply.long_answers import MEDIA_TYPE as LONG_TYPE
+from geode.reply.long_answers import NAME as LONG_NAME
+from geode.reply.long_answers import is_long, shorten_answer
 from geode.session.secrecy import TakeOut
 from geode.session.shelf import Shelf
 from geode.tools.beneath import read_at
@@ -36,13 +40,35 @@ class Outgoing:
         self._take_out = take_out
 
     async def attach(
-        self, session_id: SessionId, text: str
+        self, session_id: SessionId, text: str, channel: Channel | None = None
     ) -> tuple[str, tuple[OutboundFile, ...]]:
         """The answer without links that would be dead, and the files that go with it.
 
+        An answer that would flood its thread is one of these files, where the channel takes any.
         A file that cannot be sent is told in one line at the end; nothing here fails a turn.
         """
-        return await run_to_end(partial(self._attach, session_id, text))
+        return await run_to_end(partial(self._attach_all, session_id, text, channel))
+
+    def _attach_all(
+        self, session_id: SessionId, text: str, channel: Channel | None
+    ) -> tuple[str, tuple[OutboundFile, ...]]:
+        told, files = self._attach(session_id, text)
+        whole = self._spool_long(told, channel)
+        return (told, files) if whole is None else (shorten_answer(told), (whole, *files))
+
+    def _spool_long(self, text: str, channel: Channel | None) -> OutboundFile | None:
+        """The answer as a file, when it is too long to be said and can be sent."""
+        if channel is None or not is_long(len(channel.plan(OutboundBody(text)))):
+            return None
+        content = self._take_out(text).encode("utf-8", "replace")
+        if len(content) > min(FILE_BYTES_MAX, channel.limits.file_bytes_max):
+            return None
+        try:
+            sha256 = self._shelf.outgoing.put(content)
+        except OSError as error:
+            log.warning("answer_not_spooled", reason=os.strerror(error.errno or 0))
+            return None  # it is said in as many messages as it takes
+        return OutboundFile(LONG_NAME, LONG_TYPE, len(content), sha256)
 
     def _attach(self, session_id: SessionId, text: str) -> tuple[str, tuple[OutboundFile, ...]]:
         links = find_file_links(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-PARTS_SHOWN_MAX = 40
+PARTS_SHOWN_MAX = 50
 """An answer of more messages than this goes as a file; a report of 151,000 characters is said."""
 BEGIN_CHARS_MAX = 2_500
 NAME = "answer.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -325,6 +325,10 @@ class Channel(Protocol):
         """
         return ()
 
+    def guide(self) -> SetupGuide:
+        """What to do on the platform first; asked without tokens too, and pure."""
+        return SetupGuide()
+
     async def discover(self, wait_s: float) -> Sequence[FoundPlace]:
         """The places that the channel could serve, for whoever writes a configuration.
 
@@ -342,6 +346,24 @@ class Channel(Protocol):
         then run again soon, from what was confirmed.
         """
         return
+
+
+@dataclass(frozen=True, slots=True)
+class SetupGuide:
+    """What a person does on the platform before its channel can be used, for `geode setup`."""
+
+    steps: tuple[str, ...] = ()
+    """In order, each a sentence or two."""
+    tokens: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What people call each secret, by its key in the settings, in the order of asking."""
+    when_nothing: str = "No place was found; write its id by hand."
+    """What to do when `discover` finds no place."""
+    waits_for: str = ""
+    """What a person does while `discover` waits; empty: it need not wait."""
+    manifest: str = ""
+    """A text to paste on the platform; `geode setup --print-manifest` prints it."""
+    has_rooms_by_person: bool = False
+    """A direct message is a place under the person's own id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,10 +23,12 @@ from channels.discord.connection import (
 from channels.discord.desk import InteractionDesk
 from channels.discord.diagnosis import NO_SERVER, diagnose
 from channels.discord.directs import Directs
+from channels.discord.discovery import DiscordDiscovery, signed_in
 from channels.discord.door import FrontDoor
 from channels.discord.failures import GONE_CODES, UNKNOWN_CHANNEL, PlatformRefusedError
 from channels.discord.files import DiscordFiles
 from channels.discord.gateway import GatewayClient, TakeEvent
+from channels.discord.guide import GUIDE
 from channels.discord.history import DiscordHistory
 from channels.discord.intake import EventIntake
 from channels.discord.parse import BotIdentity
@@ -46,7 +49,9 @@ from geode.ports import (
     ChannelLimits,
     ChannelStatus,
     Finding,
+    FoundPlace,
     Intake,
+    SetupGuide,
 )
 
 log = logging.getLogger(__name__)
@@ -87,6 +92,7 @@ class DiscordChannel(Channel):
         self._client: GatewayClient | None = None
         self._is_blind = False
         """Messages arrive without their text."""
+        self._was_started = False
         self._status = ChannelStatus("starting", since_us=context.clock.now_us())
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
@@ -121,6 +127,7 @@ class DiscordChannel(Channel):
         is stopped: trying again would be refused again and counts against the bot.
         """
         token = self._context.secrets.get("token", "")
+        self._was_started = True
         self._ended.clear()
         try:
             if token:
@@ -236,9 +243,13 @@ class DiscordChannel(Channel):
     async def send(self, place: Place, part: Part, key: str) -> str:
         """Post one part, in a thread that is opened when it does not stand yet.
 
-        Under the same key Discord makes no second message for some minutes.
+        Under the same key Discord makes no second message for some minutes. A channel that was
+        not started logs in for the one message.
         """
-        return await self._post(place, part, key)
+        if self._was_started:
+            return await self._post(place, part, key)
+        async with self._signed_in():
+            return await self._post(place, part, key)
 
     async def upload(self, place: Place, part: Part, content: bytes, key: str) -> str:
         """Post a file under its caption; repeated within minutes it makes no second message."""
@@ -322,6 +333,26 @@ class DiscordChannel(Channel):
         client = GatewayClient(lambda name, data: None, lambda: None, self._settings.proxy)
         token = self._context.secrets.get("token", "")
         return await diagnose(client, token, self._token_name, self._times.call_s)
+
+    def guide(self) -> SetupGuide:
+        """How the bot is made and invited."""
+        return GUIDE
+
+    async def discover(self, wait_s: float) -> Sequence[FoundPlace]:
+        """The channels that the bot sees, with who owns it and who talks there."""
+        async with self._signed_in() as client:
+            return await DiscordDiscovery(client, self._rest).find()
+
+    @asynccontextmanager
+    async def _signed_in(self) -> AsyncGenerator[GatewayClient]:
+        client = GatewayClient(lambda name, data: None, lambda: None, self._settings.proxy)
+        token = self._context.secrets.get("token", "")
+        async with signed_in(client, token, self._times.call_s):
+            self._rest.use(client)
+            try:
+                yield client
+            finally:
+                self._rest.use(None)
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Read back what the plan names, through the intake; raises when part of it failed."""

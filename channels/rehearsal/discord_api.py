@@ -54,6 +54,7 @@ def routes_of(methods: Methods) -> list[Route]:
         route("channel.read", "GET channels/ID", methods.read_room),
         route("threads.active", "GET guilds/ID/threads/active", methods.read_active_threads),
         route("channels.list", "GET guilds/ID/channels", methods.list_channels),
+        route("members.list", "GET guilds/ID/members", methods.list_members),
         route("message.list", "GET channels/ID/messages", methods.list_messages),
         route("message.read", f"GET {message}", methods.read_message),
         route("message.create", "POST channels/ID/messages", methods.create_message),

@@ -25,10 +25,17 @@ from channels.rehearsal.discord_state import (
     Room,
     stamp_of,
 )
-from channels.rehearsal.discord_wire import application_json, message_json, room_json, user_json
+from channels.rehearsal.discord_wire import (
+    application_json,
+    member_json,
+    message_json,
+    room_json,
+    user_json,
+)
 from geode.messages import JsonObject, JsonValue
 
 PAGE_MAX = 100
+MEMBERS_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,16 @@ class Methods:
             raise DiscordRefusalError(50001)
         rooms = [r for r in self._world.rooms.values() if r.kind not in (THREAD, DIRECT)]
         return [room_json(self._world, room) for room in rooms]
+
+    async def list_members(self, call: Call) -> JsonValue:
+        """`GET guilds/ID/members`: only with the privileged intent."""
+        if call.path[0] != GUILD or not self._world.has_members_intent:
+            raise DiscordRefusalError(50001)
+        limit = int_of(call.query, "limit", 1)
+        if not 1 <= limit <= MEMBERS_MAX:
+            raise DiscordRefusalError(50035, detail="limit: Must be between 1 and 1000.")
+        people = list(self._world.people.values())[:limit]
+        return [{**member_json(person), "user": user_json(person)} for person in people]
 
     async def read_active_threads(self, call: Call) -> JsonValue:
         """`GET guilds/ID/threads/active`."""

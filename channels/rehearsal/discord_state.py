@@ -84,6 +84,7 @@ class DiscordWorld:
         self.rooms: dict[str, Room] = {}
         self.posts: dict[str, list[Posted]] = {}
         self.has_content_intent = True
+        self.has_members_intent = False
         self.file_bytes_max = 10 << 20
         """Whether the operator switched the message content intent on."""
         self.blobs: dict[str, bytes] = {}

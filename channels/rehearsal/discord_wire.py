@@ -21,6 +21,7 @@ from channels.rehearsal.discord_state import (
 from geode.messages import JsonObject, JsonValue
 
 CONTENT_INTENT_LIMITED = 1 << 19
+MEMBERS_INTENT_LIMITED = 1 << 15
 RESUME_URL = "wss://resume.discord.gg"
 PERMISSIONS = "2248473465835073"
 JOINED = "2026-01-01T00:00:00.000000+00:00"
@@ -75,7 +76,10 @@ def application_json(world: DiscordWorld) -> JsonObject:
         "owner": user_json(next(p for p in world.people.values() if not p.is_bot)),
         "team": None,
         "verify_key": "0" * 64,
-        "flags": CONTENT_INTENT_LIMITED if world.has_content_intent else 0,
+        "flags": (
+            (CONTENT_INTENT_LIMITED if world.has_content_intent else 0)
+            | (MEMBERS_INTENT_LIMITED if world.has_members_intent else 0)
+        ),
         "interactions_endpoint_url": None,
     }
 

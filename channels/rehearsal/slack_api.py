@@ -23,9 +23,10 @@ NESTED = ("blocks", "metadata", "attachments", "view")
 """Arguments that a form carries as JSON text."""
 
 SCOPES = (
-    *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands"),
-    *("files:read", "files:write", "groups:history", "im:history", "im:read"),
-    *("metadata.message:read", "mpim:history", "reactions:write", "users:read"),
+    *("app_mentions:read", "assistant:write", "channels:history", "channels:read"),
+    *("chat:write", "commands", "files:read", "files:write", "groups:history", "groups:read"),
+    *("im:history", "im:read", "metadata.message:read", "mpim:history", "reactions:write"),
+    "users:read",
 )
 
 Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -39,6 +40,8 @@ class Method:
     required: tuple[str, ...] = ()
     kind: str = "xoxb-"
     """What the token must begin with."""
+    scopes: Callable[[JsonObject], tuple[str, ...]] = lambda call: ()
+    """What the token must be allowed for this call."""
 
 
 class WebApi:
@@ -100,7 +103,13 @@ class WebApi:
         if missing:
             notes: list[JsonValue] = [f"[ERROR] missing required field: {m}" for m in missing]
             raise SlackRefusalError("invalid_arguments", response_metadata={"messages": notes})
+        self._check_scopes(method.scopes(call))
         return await method.run(call)
+
+    def _check_scopes(self, needed: tuple[str, ...]) -> None:
+        if set(needed) - set(self.scopes):
+            provided = ",".join(self.scopes)
+            raise SlackRefusalError("missing_scope", needed=",".join(needed), provided=provided)
 
     def _check_token(self, method: Method, token: str) -> None:
         if not token:

@@ -12,6 +12,12 @@ from geode.messages import JsonObject, JsonValue
 PAGE_MAX = 999
 PAGE_DEFAULT = 100
 ROOM_KINDS = frozenset({"public_channel", "private_channel", "mpim", "im"})
+SCOPE_OF_KIND = {
+    "public_channel": "channels:read",
+    "private_channel": "groups:read",
+    "mpim": "mpim:read",
+    "im": "im:read",
+}
 Item = TypeVar("Item")
 
 
@@ -65,10 +71,25 @@ class ReadMethods:
 
     async def rooms(self, call: JsonObject) -> JsonObject:
         """conversations.list: places of the asked kinds; public channels when none is asked for."""
-        kinds = set((text_of(call, "types") or "public_channel").split(","))
+        return self._list_rooms(call, list(self._workspace.rooms.values()))
+
+    async def own_rooms(self, call: JsonObject) -> JsonObject:
+        """users.conversations of the bot itself: the places of the asked kinds that it is in."""
+        if text_of(call, "user") not in ("", self._workspace.bot_user):
+            raise SlackRefusalError("user_not_found")
+        rooms = self._workspace.rooms.values()
+        return self._list_rooms(call, [r for r in rooms if self._workspace.bot_user in r.members])
+
+    def _list_rooms(self, call: JsonObject, rooms: list[Room]) -> JsonObject:
+        kinds = _kinds_of(call)
         if kinds - ROOM_KINDS:
             raise SlackRefusalError("invalid_types")
-        found = [room for room in self._workspace.rooms.values() if _kind_of(room) in kinds]
+        hides_archived = text_of(call, "exclude_archived") in ("1", "true")
+        found = [
+            room
+            for room in rooms
+            if _kind_of(room) in kinds and not (hides_archived and room.is_archived)
+        ]
         kept, following = _cut(call, found)
         shown: list[JsonValue] = [self._room_json(room) for room in kept]
         return {"channels": shown, "response_metadata": {"next_cursor": following}}
@@ -88,8 +109,9 @@ class ReadMethods:
     async def members(self, call: JsonObject) -> JsonObject:
         """conversations.members."""
         room = find_room(self._workspace, call)
-        members: list[JsonValue] = list[JsonValue](sorted(room.members))
-        return {"members": members, "response_metadata": {"next_cursor": ""}}
+        kept, following = _cut(call, sorted(room.members))
+        members = list[JsonValue](kept)
+        return {"members": members, "response_metadata": {"next_cursor": following}}
 
     async def person(self, call: JsonObject) -> JsonObject:
         """users.info."""
@@ -131,6 +153,15 @@ def _cut(call: JsonObject, items: list[Item]) -> tuple[list[Item], str]:
     start = int(cursor or 0)
     following = str(start + limit) if start + limit < len(items) else ""
     return items[start : start + limit], following
+
+
+def scopes_for_rooms(call: JsonObject) -> tuple[str, ...]:
+    """What a token must be allowed in order to list places of the asked kinds."""
+    return tuple(SCOPE_OF_KIND[kind] for kind in sorted(_kinds_of(call)) if kind in SCOPE_OF_KIND)
+
+
+def _kinds_of(call: JsonObject) -> set[str]:
+    return set((text_of(call, "types") or "public_channel").split(","))
 
 
 def _kind_of(room: Room) -> str:

@@ -6,7 +6,7 @@ from channels.rehearsal.slack_api import Method
 from channels.rehearsal.slack_files import Files
 from channels.rehearsal.slack_interactions import Interactions
 from channels.rehearsal.slack_methods import WriteMethods
-from channels.rehearsal.slack_reads import ReadMethods
+from channels.rehearsal.slack_reads import ReadMethods, scopes_for_rooms
 
 
 def list_methods(
@@ -30,11 +30,12 @@ def list_methods(
         "conversations.list": Method(reads.rooms),
         "conversations.open": Method(reads.open_direct, ("users",)),
         "conversations.members": Method(reads.members, ("channel",)),
+        "users.conversations": Method(reads.own_rooms, scopes=scopes_for_rooms),
         "files.completeUploadExternal": Method(files.finish_upload, ("files",)),
         "files.getUploadURLExternal": Method(files.ask_upload, ("filename", "length")),
         "files.info": Method(files.show, ("file",)),
         "reactions.add": Method(writes.add_reaction, ("channel", "timestamp", "name")),
         "reactions.remove": Method(writes.remove_reaction, ("channel", "timestamp", "name")),
-        "users.info": Method(reads.person, ("user",)),
+        "users.info": Method(reads.person, ("user",), scopes=lambda call: ("users:read",)),
         "views.open": Method(interactions.open_view, ("trigger_id", "view")),
     }

@@ -15,8 +15,10 @@ from channels.fields import text_of
 from channels.slack.cards import has_plan, render_body, without_plan
 from channels.slack.catchup import CatchUp
 from channels.slack.diagnosis import diagnose
+from channels.slack.discovery import SlackDiscovery
 from channels.slack.failures import PlatformRefusedError, TokenRefusedError
 from channels.slack.files import SlackFiles
+from channels.slack.guide import make_guide
 from channels.slack.history import EVENT_TYPE, SlackHistory, root_of
 from channels.slack.intake import IntakeMiddleware
 from channels.slack.names import Names
@@ -37,7 +39,9 @@ from geode.ports import (
     ChannelLimits,
     ChannelStatus,
     Finding,
+    FoundPlace,
     Intake,
+    SetupGuide,
 )
 
 log = logging.getLogger(__name__)
@@ -289,6 +293,17 @@ class SlackChannel(Channel):
         names = (self._token_name("bot_token"), self._token_name("app_token"))
         try:
             return await diagnose(self._web, self._app_token, names)
+        finally:
+            await self._web.close()
+
+    def guide(self) -> SetupGuide:
+        """How the app is made, and which tokens it gives."""
+        return make_guide()
+
+    async def discover(self, wait_s: float) -> Sequence[FoundPlace]:
+        """The channels that the bot is in, with the people there, and direct messages."""
+        try:
+            return await SlackDiscovery(self._web).find()
         finally:
             await self._web.close()
 

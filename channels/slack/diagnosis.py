@@ -10,9 +10,10 @@ from geode.ports import Finding
 
 SCOPES: Final = frozenset(
     {
-        *("app_mentions:read", "assistant:write", "channels:history", "chat:write", "commands"),
-        *("files:read", "files:write", "groups:history", "im:history", "im:read"),
-        *("metadata.message:read", "mpim:history", "reactions:write", "users:read"),
+        *("app_mentions:read", "assistant:write", "channels:history", "channels:read"),
+        *("chat:write", "commands", "files:read", "files:write", "groups:history", "groups:read"),
+        *("im:history", "im:read", "metadata.message:read", "mpim:history", "reactions:write"),
+        "users:read",
     }
 )
 """Those of the manifest."""

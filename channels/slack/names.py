@@ -64,7 +64,7 @@ class Names:
         try:
             if not self._is_refused:
                 answer = await self._web.read("users.info", user=user)
-                self._learn(user, _name_of(object_of(answer, "user")) or user)
+                self._learn(user, name_of(object_of(answer, "user")) or user)
         except TokenRefusedError as error:
             self._is_refused = True
             log.warning("slack_names_refused code=%s scope=users:read", error.code)
@@ -82,7 +82,8 @@ class Names:
             self._known.popitem(last=False)
 
 
-def _name_of(user: JsonObject) -> str:
+def name_of(user: JsonObject) -> str:
+    """The name a person goes by, of Slack's object."""
     profile = object_of(user, "profile")
     shown = text_of(profile, "display_name") or text_of(profile, "real_name")
     return clean_name(shown or text_of(user, "real_name") or text_of(user, "name"))

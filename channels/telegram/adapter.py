@@ -12,9 +12,11 @@ from channels.telegram.answers import Answers
 from channels.telegram.claim import TokenClaim
 from channels.telegram.commands import register_commands
 from channels.telegram.diagnosis import diagnose
+from channels.telegram.discovery import TelegramDiscovery
 from channels.telegram.entities import BotIdentity
 from channels.telegram.failures import PlatformRefusedError, TokenRefusedError
 from channels.telegram.flood import ChatPauses
+from channels.telegram.guide import GUIDE
 from channels.telegram.health import Health
 from channels.telegram.places import PLATFORM, topic_of
 from channels.telegram.polling import PollingTimes, UpdatePoller
@@ -46,7 +48,9 @@ from geode.ports import (
     ChannelLimits,
     ChannelStatus,
     Finding,
+    FoundPlace,
     Intake,
+    SetupGuide,
 )
 
 log = logging.getLogger(__name__)
@@ -321,6 +325,18 @@ class TelegramChannel(Channel):
             return [*found, Finding("ok", "receiver", sentence)]
         self._claim.release()
         return found
+
+    def guide(self) -> SetupGuide:
+        """How the bot is made, and what privacy mode does."""
+        return GUIDE
+
+    async def discover(self, wait_s: float) -> Sequence[FoundPlace]:
+        """The chats from which somebody writes to the bot within that time."""
+        await self._web.open()
+        try:
+            return await TelegramDiscovery(self._web, self._claim, self._context.clock).find(wait_s)
+        finally:
+            await self._web.close()
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
         """Nothing to do: Telegram keeps what is not confirmed for a day, and polling takes it."""

@@ -51,6 +51,7 @@ SCOPES: dict[str, set[str]] = {
     "chat.update": {"chat:write"},
     "conversations.history": _READS,
     "conversations.list": {"im:read"},
+    "conversations.members": {"channels:read", "groups:read"},
     "conversations.replies": _READS,
     "files.info": {"files:read"},
     "files_completeUploadExternal": {"files:write"},
@@ -58,6 +59,7 @@ SCOPES: dict[str, set[str]] = {
     "include_all_metadata": {"metadata.message:read"},
     "reactions_add": {"reactions:write"},
     "reactions_remove": {"reactions:write"},
+    "users.conversations": {"channels:read", "groups:read"},
     "users.info": {"users:read"},
     "views_open": set(),
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from geode.errors import FileUnavailableError, SendRefusedError, SendUnfindableError
+from geode.guides import FoundPlace, SetupGuide
 from geode.messages import (
     FileRef,
     Inbound,
@@ -206,18 +207,6 @@ class Finding:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPlace:
-    """A place that a channel could serve, as a binding would name it."""
-
-    where: str
-    """`T0123/C0456`; direct messages end with `/dm`."""
-    name: str
-    """What people call it; for display."""
-    people: tuple[Person, ...] = ()
-    """Who was seen there, and could be written in the binding."""
-
-
 class Channel(Protocol):
     """A platform's adapter. Only it knows the platform; it holds no state that matters.
 
@@ -346,24 +335,6 @@ class Channel(Protocol):
         then run again soon, from what was confirmed.
         """
         return
-
-
-@dataclass(frozen=True, slots=True)
-class SetupGuide:
-    """What a person does on the platform before its channel can be used, for `geode setup`."""
-
-    steps: tuple[str, ...] = ()
-    """In order, each a sentence or two."""
-    tokens: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What people call each secret, by its key in the settings, in the order of asking."""
-    when_nothing: str = "No place was found; write its id by hand."
-    """What to do when `discover` finds no place."""
-    waits_for: str = ""
-    """What a person does while `discover` waits; empty: it need not wait."""
-    manifest: str = ""
-    """A text to paste on the platform; `geode setup --print-manifest` prints it."""
-    has_rooms_by_person: bool = False
-    """A direct message is a place under the person's own id."""
 
 
 @dataclass(frozen=True, slots=True)

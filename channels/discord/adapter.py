@@ -41,6 +41,7 @@ from channels.discord.spots import Spots
 from channels.discord.threads import Threads
 from channels.fields import list_of, object_of, text_of
 from geode.errors import ChannelDownError, ChannelError, SendRefusedError
+from geode.guides import FoundPlace, SetupGuide
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import (
     CatchUpPlan,
@@ -49,9 +50,7 @@ from geode.ports import (
     ChannelLimits,
     ChannelStatus,
     Finding,
-    FoundPlace,
     Intake,
-    SetupGuide,
 )
 
 log = logging.getLogger(__name__)

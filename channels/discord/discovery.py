@@ -16,8 +16,8 @@ from channels.discord.places import DIRECT_WORKSPACE, kind_of
 from channels.discord.rest import DiscordRest
 from channels.fields import int_of, is_true, object_of, text_of, to_object
 from geode.errors import ChannelDownError
+from geode.guides import FoundPlace
 from geode.messages import JsonObject, Person
-from geode.ports import FoundPlace
 
 SERVERS_MAX = 10
 CHANNELS_MAX = 50

@@ -31,6 +31,7 @@ from channels.slack.supervisor import Health, SocketSupervisor
 from channels.slack.web import SlackWeb
 from channels.slack.whispers import Whispers
 from geode.errors import ChannelDownError, ChannelError, FormatRefusedError, SendRefusedError
+from geode.guides import FoundPlace, SetupGuide
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import (
     CatchUpPlan,
@@ -39,9 +40,7 @@ from geode.ports import (
     ChannelLimits,
     ChannelStatus,
     Finding,
-    FoundPlace,
     Intake,
-    SetupGuide,
 )
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from channels.slack.failures import PlatformRefusedError, TokenRefusedError
 from channels.slack.names import name_of
 from channels.slack.web import SlackWeb
 from geode.errors import ChannelDownError, ChannelError
+from geode.guides import FoundPlace
 from geode.messages import JsonObject, Person
-from geode.ports import FoundPlace
 
 PAGE = 200
 PAGES_MAX = 5

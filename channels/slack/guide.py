@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from geode.ports import SetupGuide
+from geode.guides import SetupGuide
 
 STEPS = (
     "Open https://api.slack.com/apps and choose Create New App, From a manifest; paste what "

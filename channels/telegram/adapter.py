@@ -40,6 +40,7 @@ from geode.errors import (
     SendUnfindableError,
     StoreError,
 )
+from geode.guides import FoundPlace, SetupGuide
 from geode.messages import FileRef, JsonObject, OutboundBody, Part, Place, QuotedMessage, Thread
 from geode.ports import (
     CatchUpPlan,
@@ -48,9 +49,7 @@ from geode.ports import (
     ChannelLimits,
     ChannelStatus,
     Finding,
-    FoundPlace,
     Intake,
-    SetupGuide,
 )
 
 log = logging.getLogger(__name__)

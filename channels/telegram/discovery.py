@@ -12,8 +12,9 @@ from channels.telegram.parse import NOT_PEOPLE
 from channels.telegram.places import GENERAL, read_person, read_thread
 from channels.telegram.web import TelegramWeb
 from geode.errors import ChannelDownError
+from geode.guides import FoundPlace
 from geode.messages import JsonObject, Person
-from geode.ports import Clock, FoundPlace
+from geode.ports import Clock
 
 POLL_S_MAX = 25.0
 PAUSE_S = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from geode.ports import SetupGuide
+from geode.guides import SetupGuide
 
 GUIDE: Final = SetupGuide(
     (

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 from fakes.source_tree import ROOT, imports_in, list_sources, name_of, parse
 
-FRONT_DOOR = ("ports", "transcripts", "oversight", "messages", "settings", "errors", "log")
+FRONT_DOOR = (
+    "ports",
+    "transcripts",
+    "guides",
+    "oversight",
+    "messages",
+    "settings",
+    "errors",
+    "log",
+)
 """What a channel may know of the core."""
 
 

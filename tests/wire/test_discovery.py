@@ -20,8 +20,9 @@ from channels.rehearsal.telegram_state import FORUM as TELEGRAM_FORUM
 from channels.rehearsal.telegram_updates import Webhook
 from channels.telegram.claim import TokenClaim
 from geode.errors import ChannelDownError, ChannelError
+from geode.guides import FoundPlace
 from geode.messages import OutboundBody, Person, Place, Thread
-from geode.ports import Channel, FoundPlace
+from geode.ports import Channel
 
 DEAD_URL = "http://127.0.0.1:9/"
 

@@ -15,6 +15,8 @@ READ_S_MAX = 5.0
 ROWS_MAX = 50
 LEVELS = {"up": "good", "starting": "fair", "degraded": "fair"}
 SCALARS = (str, int, float, bool)
+EFFECT = "effect"
+"""The kind of card that the command line can settle as well."""
 UNSHOWN = ("channels", "degraded")
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 
@@ -73,7 +75,7 @@ class _Reader:
                 (
                     _word(row, "title") or _word(row, "kind"),
                     _describe_place(row.get("thread")),
-                    _describe_age(row.get("age_s", row.get("age"))),
+                    _describe_age(row.get("age_s")),
                     self._how_to_decide(row),
                 ),
                 url=self._url_of(row.get("thread")),
@@ -113,7 +115,7 @@ class _Reader:
                     _describe_place(row.get("thread")),
                     _word(row, "state").replace("_", " "),
                     _word(row, "binding"),
-                    _describe_time(row.get("active_at_us", row.get("active_at"))),
+                    _describe_time(row.get("active_at_us")),
                     _word(row, "id"),
                 ),
                 url=self._url_of(row.get("thread")),
@@ -137,9 +139,9 @@ class _Reader:
     def _how_to_decide(self, row: JsonObject) -> str:
         if self._url_of(row.get("thread")):
             return "Open the conversation."
-        receipt = _word(row, "receipt") or _word(row, "subject")
-        command = f", or geode effects settle {receipt}" if receipt else ", or geode effects list"
-        return f"In its thread{command if _word(row, 'kind') == 'effect' else ''}."
+        subject = _word(row, "subject")
+        settle = f", or: geode effects settle {subject} happened (or did-not)" if subject else ""
+        return f"In its thread{settle if _word(row, 'kind') == EFFECT else ''}."
 
 
 def _section(title: str, heads: tuple[str, ...], lines: list[Line], without: str) -> Section:

@@ -238,6 +238,21 @@ async def test_lost_connection_is_told_and_found_again_by_itself(host: PageHost)
     host.complaints.clear()  # The browser's own word about the lost connection.
 
 
+async def test_work_that_ended_while_the_page_was_away_is_not_shown_on(host: PageHost) -> None:
+    page = await host.open()
+    host.tell("status", {"line": "thinking · 3 s"})
+    host.tell("mark", {"id": "0001", "is_on": True})
+    await expect(page.locator("[data-working]")).to_be_visible()
+    await expect(page.locator("#m-0001 > .mark")).to_be_visible()
+    host.leave()
+    await host.wait_refused_streams(1)
+    host.is_away = False
+
+    await expect(page.locator("[data-working]")).to_be_hidden()
+    await expect(page.locator("#m-0001 > .mark")).to_be_hidden()
+    host.complaints.clear()  # The browser's own word about the lost connection.
+
+
 async def test_title_counts_what_came_while_nobody_looked(host: PageHost) -> None:
     page = await host.open()
     await page.evaluate("Object.defineProperty(document, 'hidden', {value: true, writable: true})")

@@ -54,7 +54,13 @@ class Service(OperatorView):
         return rows
 
     async def list_open_cards(self, limit: int) -> Sequence[JsonObject]:
-        card: JsonObject = {"id": "c", "kind": "effect", "title": "Did it?", "session": "s"}
+        card: JsonObject = {
+            "id": "c",
+            "kind": "effect",
+            "title": "Did it?",
+            "session": "s",
+            "subject": "r1",
+        }
         return [{**card, "thread": WEB, "age_s": 30}, {**card, "thread": SLACK, "age_s": 7_300}]
 
     async def find_hindrances(self) -> Sequence[str]:
@@ -89,7 +95,7 @@ async def test_report_links_what_lies_on_the_page_and_says_where_the_rest_is() -
 
     assert [line.url for line in cards] == ["/rooms/home/0001", ""]
     assert [line.cells[2] for line in cards] == ["30 s", "2 h"]
-    assert "geode effects" in cards[1].cells[3]
+    assert "geode effects settle r1 happened" in cards[1].cells[3]
     assert [(line.cells[1], line.url) for line in sessions] == [
         ("awaiting review", "/rooms/home/0001"),
         ("idle", ""),

@@ -13,6 +13,11 @@ export function begin(talk) {
   const scroll = follow(talk);
   const status = showStatus(talk);
   listen(talk, {
+    // A stream tells all that is true at this moment, so what was true before it is dropped.
+    open() {
+      for (const mark of log.querySelectorAll(":scope > article > .mark")) mark.hidden = true;
+      status("", true);
+    },
     message({ id, html }) {
       const isNew = put(log, id, html);
       talk.querySelector("[data-empty]")?.remove();
@@ -38,11 +43,14 @@ function listen(talk, takers) {
   let waitMs = WAIT_MS_MIN;
   let source;
 
+  const { open, ...tellers } = takers;
+
   const connect = () => {
     source = new EventSource(`${talk.dataset.url}/events?after=${encodeURIComponent(revision)}`);
     source.addEventListener("open", () => {
       away.textContent = "";
       waitMs = WAIT_MS_MIN;
+      open();
     });
     source.addEventListener("error", () => {
       away.textContent = "The connection is lost; trying again.";
@@ -50,7 +58,7 @@ function listen(talk, takers) {
       setTimeout(connect, waitMs);
       waitMs = Math.min(waitMs * 2, WAIT_MS_MAX);
     });
-    for (const [name, take] of Object.entries(takers)) {
+    for (const [name, take] of Object.entries(tellers)) {
       source.addEventListener(name, (event) => {
         if (event.lastEventId) revision = event.lastEventId;
         take(JSON.parse(event.data));
@@ -101,9 +109,9 @@ function showStatus(talk) {
   const working = talk.querySelector("[data-working]");
   const line = talk.querySelector("[data-status]");
   const told = talk.querySelector("[data-told]");
-  return (words) => {
+  return (words, isQuiet = false) => {
     // Seconds change all the time: a screen reader hears only that work began and that it ended.
-    if (working.hidden === Boolean(words)) told.textContent = words ? "At work." : "Done.";
+    if (!isQuiet && working.hidden === Boolean(words)) told.textContent = words ? "At work." : "Done.";
     if (!words && working.contains(document.activeElement)) talk.querySelector("#text").focus();
     line.textContent = words;
     working.hidden = !words;

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
 from channels.discord.cards import button_rows, card_markdown, steps_markdown
 from channels.discord.inert import make_inert, read_back
 from channels.fields import list_of
+from channels.markdown import parse_markdown, read_table
 from channels.tables import draw_table
 from channels.text import cut_text, split_markdown, utf16_length
 from geode.messages import JsonObject, OutboundBody, Part
@@ -88,15 +86,13 @@ def _prose(lines: Sequence[str]) -> list[str]:
 
 def _blocks(markdown: str) -> Iterator[tuple[int, int, str]]:
     """Lines from, lines to, and what replaces them, for each code block and table."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table"])
-    tokens = parser.parse(markdown)
+    tokens = parse_markdown(markdown)
     for position, token in enumerate(tokens):
         if token.map is None:
             continue
         begin, end = token.map
         if token.type == "table_open":
-            rows = _read_table(tokens[position:])
-            yield begin, end, _fenced(draw_table(rows))
+            yield begin, end, _fenced(draw_table(read_table(tokens, position)[0]))
         elif token.type == "fence":
             yield begin, end, _fenced(token.content, token.info.strip())
         elif token.type == "code_block":
@@ -108,15 +104,3 @@ def _fenced(code: str, language: str = "") -> str:
     # A fence inside the code would close the block early.
     inner = code.replace("```", "`\u200b`\u200b`").strip("\n")
     return f"```{language}\n{inner}\n```"
-
-
-def _read_table(tokens: Sequence[Token]) -> list[list[str]]:
-    rows: list[list[str]] = []
-    for token in tokens:
-        if token.type == "table_close":
-            break
-        if token.type == "tr_open":
-            rows.append([])
-        elif token.type == "inline":
-            rows[-1].append("".join(child.content for child in token.children or []))
-    return rows

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from channels.markdown import parse_markdown, read_table
 from channels.slack.inline import (
     Run,
     cut_runs,
@@ -54,12 +54,6 @@ class _State:
     """The next piece follows in the same list, so no blank line stands before it."""
 
 
-def parse_markdown(markdown: str) -> list[Token]:
-    """The document's tokens; HTML and entities stay the characters that were written."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    return parser.disable(["entity", "html_block", "html_inline"]).parse(markdown)
-
-
 def render_pieces(markdown: str) -> list[Piece]:
     """Every piece of a document in order."""
     return list(_Walk(parse_markdown(markdown)).pieces())
@@ -83,7 +77,8 @@ class _Walk:
         elif token.type in ("fence", "code_block"):
             yield from self._code(token.content)
         elif token.type == "table_open":
-            yield from self._code(draw_table(self._read_table()))
+            rows, self._at = read_table(self._tokens, self._at, _write_cell)
+            yield from self._code(draw_table(rows))
         elif token.type == "hr":
             yield from self._lines([[Run(RULE)]])
         else:
@@ -155,17 +150,9 @@ class _Walk:
             yield Piece(escape(part), gap)
             gap = "\n"
 
-    def _read_table(self) -> list[list[str]]:
-        rows: list[list[str]] = []
-        while (token := self._tokens[self._at]).type != "table_close":
-            self._at += 1
-            if token.type == "tr_open":
-                rows.append([])
-            elif token.type == "inline":
-                lines = read_runs(token.children or [])
-                rows[-1].append(" ".join(plain_text(line) for line in lines))
-        self._at += 1
-        return rows
+
+def _write_cell(tokens: Sequence[Token]) -> str:
+    return " ".join(plain_text(line) for line in read_runs(tokens))
 
 
 def _as_heading(runs: list[Run]) -> list[Run]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from channels.markdown import parse_markdown
 from channels.tables import draw_table
 from channels.text import utf16_length
 from geode.messages import JsonObject, JsonValue
@@ -52,9 +52,7 @@ def make_inert(text: str) -> str:
 
 def render_markdown(markdown: str) -> Rendered:
     """Render a document; the text never begins or ends with white space."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    tokens = parser.disable(["entity", "html_block", "html_inline"]).parse(markdown)
-    return _Writer().write(tokens)
+    return _Writer().write(parse_markdown(markdown))
 
 
 @dataclass(slots=True)

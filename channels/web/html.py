@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from channels.markdown import make_parser
+
 NESTING_MAX = 60
 HEADING_FIRST = 4
 """A document's first heading stands below the page's, the conversation's and the author's."""
@@ -74,9 +76,8 @@ def render_line(markdown: str) -> str:
 
 
 def _make_parser() -> MarkdownIt:
-    options = {"html": False, "maxNesting": NESTING_MAX}
-    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
-    parser.disable(["entity", "html_block", "html_inline", "reference"])
+    parser = make_parser().disable(["reference"])
+    parser.options["maxNesting"] = NESTING_MAX
     # Targets stay as written; which of them become links is decided here, at one place.
     parser.normalizeLink = _as_written
     return parser

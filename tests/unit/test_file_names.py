@@ -1,4 +1,4 @@
-"""Whatever a person calls a file, it gets one plain name in one folder."""
+"""Whatever a person calls a file, it gets one plain name in one folder (IN-02)."""
 
 from __future__ import annotations
 

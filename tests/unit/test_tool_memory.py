@@ -1,4 +1,4 @@
-"""The memory tools: notes belong to a binding, and a refused save says so."""
+"""The memory tools: notes belong to a binding, any script is found (IN-03), a refusal is told."""
 
 from __future__ import annotations
 

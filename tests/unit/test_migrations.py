@@ -14,7 +14,7 @@ from sqlalchemy import Connection, create_engine
 
 import geode.store
 from geode.ports import NoFailpoints
-from geode.store.database import SCHEMA_HEAD, Store, read_revision
+from geode.store.database import KNOWN_REVISIONS, SCHEMA_HEAD, Store, read_revision
 from geode.store.tables import metadata
 
 Rows = dict[str, list[dict[str, object]]]
@@ -23,14 +23,17 @@ DROPPED = {"cursors": {"order_key", "message_id"}}
 """Columns that a later schema has no use for."""
 
 
-def make_first_schema(path: Path) -> None:
+RELEASED = KNOWN_REVISIONS[:-1]
+
+
+def make_schema(path: Path, revision: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(geode.store.__file__).parent / "migrations"))
     config.set_main_option("path_separator", "os")
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        command.upgrade(config, revision)
     engine.dispose()
 
 
@@ -93,20 +96,26 @@ def read_shape(path: Path) -> dict[str, set[tuple[object, ...]]]:
     return shape
 
 
+@pytest.fixture(params=RELEASED)
+def revision(request: pytest.FixtureRequest) -> str:
+    """A schema that an earlier program wrote."""
+    return str(request.param)
+
+
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path: Path, revision: str) -> Path:
     made = tmp_path / "geode.db"
-    make_first_schema(made)
+    make_schema(made, revision)
     fill_every_table(made)
     return made
 
 
-async def test_first_schema_opens_with_every_row(path: Path) -> None:
+async def test_released_schema_opens_with_every_row(path: Path, revision: str) -> None:
     with sqlite3.connect(path) as connection:
         tables = list_tables(connection)
     connection.close()
     before = read_rows(path, tables)
-    assert len(tables) == 14
+    assert len(tables) == {"0001": 14, "0002": 17}[revision]
     assert all(len(rows) == 2 for rows in before.values())
 
     await Store.open(path, RoomClock(), NoFailpoints()).close()
@@ -122,7 +131,7 @@ async def test_first_schema_opens_with_every_row(path: Path) -> None:
         assert all(row[name] in ("", 0) for row in after[table] for name in new)
 
 
-async def test_first_schema_becomes_the_present_tables(path: Path) -> None:
+async def test_released_schema_becomes_the_present_tables(path: Path) -> None:
     store = Store.open(path, RoomClock(), NoFailpoints())
 
     def list_loose(tx: Connection) -> set[str]:
@@ -139,11 +148,18 @@ async def test_first_schema_becomes_the_present_tables(path: Path) -> None:
     assert read_shape(path) == read_shape(path.with_name("fresh.db"))
 
 
-async def test_database_before_a_migration_is_kept_beside_it(path: Path) -> None:
+async def test_database_before_a_migration_is_kept_beside_it(path: Path, revision: str) -> None:
     shutil.copy(path, copy := path.with_name("copy.db"))
 
     await Store.open(path, RoomClock(), NoFailpoints()).close()
 
     (backup,) = path.parent.glob("geode.db.backup-*")
-    assert read_revision(backup) == "0001"
+    assert read_revision(backup) == revision
     assert read_rows(backup, ["sessions"]) == read_rows(copy, ["sessions"])
+
+
+def test_every_migration_is_of_a_known_schema() -> None:
+    folder = Path(geode.store.__file__).parent / "migrations" / "versions"
+
+    numbers = sorted(path.name.partition("_")[0] for path in folder.glob("[0-9]*.py"))
+    assert numbers == sorted(KNOWN_REVISIONS)

@@ -51,6 +51,22 @@ def serve(
 
 
 @app.command()
+def setup(
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The file to write; default: geode.toml.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Take every default, ask nothing.")] = False,
+    manifest: Annotated[
+        bool, typer.Option("--print-manifest", help="Print the Slack app's manifest and end.")
+    ] = False,
+) -> None:
+    """Ask what is wanted, check it with the platforms, and write geode.toml."""
+    from geode.cli.setup import print_manifest, run_setup  # noqa: PLC0415 - channels are heavy
+
+    raise typer.Exit(print_manifest() if manifest else run_setup(config, is_yes=yes))
+
+
+@app.command()
 def doctor(config: Config = None) -> None:
     """Ask each configured platform what works, and say what is missing and what to do."""
     from geode.cli.doctor import run_doctor  # noqa: PLC0415 - channels are heavy

@@ -103,6 +103,13 @@ class AnthropicAdapter:
         base_url = self._settings.base_url or load_catalog()[WIRE].base_url
         return SdkRoute(self._settings.api_key, base_url, self._clock)
 
+    async def check(self, model: str) -> None:
+        """Whether the provider takes the key and knows the model, at no cost.
+
+        Raises the classes of `geode.llm.errors`.
+        """
+        await (await self._open_route()).check(model)
+
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""
         route, self._route = self._route, None

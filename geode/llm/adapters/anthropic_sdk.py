@@ -55,6 +55,17 @@ class SdkRoute:
         """Close every connection."""
         await self._sdk.close()
 
+    async def check(self, model: str) -> None:
+        """Ask for the size of a word, which costs nothing; a refused key or model is raised."""
+        try:
+            await self._sdk.messages.count_tokens(
+                model=model, messages=[{"role": "user", "content": "hello"}]
+            )
+        except anthropic.APIError as error:
+            raise self._classify(error) from error
+        except httpx2.HTTPError as error:
+            raise Unavailable(provider=PROVIDER, detail=_name_fault(error)) from error
+
     async def stream_once(
         self, body: bytes, on_delta: Callable[[str], None] | None
     ) -> FinishedAnswer:

@@ -1,45 +1,44 @@
-"""Draws a table as text of fixed width: pure, one column per cell, or one line per cell."""
+"""Draws a table as text of fixed width: pure, one column per cell, wide characters counted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from wcwidth import wcswidth
+from wcwidth import width
 
-COLUMNS_MAX = 72
-"""A wider table would be wrapped in the middle of its rows by every client on a small screen."""
+Align = Literal["left", "right", "center"]
+Rows = Sequence[Sequence[str]]
+_GAP_COLUMNS = 3
 
 
-def draw_table(rows: Sequence[Sequence[str]]) -> str:
-    """The rows as lines of equal columns, the first one ruled off; empty without rows.
+def table_width(rows: Rows) -> int:
+    """How many columns of a fixed-width font the drawing of these rows takes."""
+    widths = _column_widths(rows)
+    return sum(widths) + _GAP_COLUMNS * max(len(widths) - 1, 0)
 
-    One that is too wide is told row by row instead, each cell under its column's name.
-    """
+
+def draw_table(rows: Rows, aligns: Sequence[Align] = ()) -> str:
+    """The rows as lines of equal columns, the first one ruled off; empty without rows."""
     if not rows:
         return ""
-    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
-    if sum(widths) + 3 * (len(widths) - 1) > COLUMNS_MAX and len(rows) > 1:
-        return _tell_rows(rows)
-    lines = [" | ".join(map(_padded, row, widths)).rstrip() for row in rows]
-    rule = "-+-".join("-" * width for width in widths)
+    widths = _column_widths(rows)
+    sides = (*aligns, *["left"] * (len(widths) - len(aligns)))
+    lines = [" | ".join(map(_padded, row, widths, sides)).rstrip() for row in rows]
+    rule = "-+-".join("-" * columns for columns in widths)
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def width_of(text: str) -> int:
-    """Columns in a fixed-width font: wide East Asian characters and emoji take two, marks none."""
-    found = wcswidth(text)
-    return found if found >= 0 else len(text)
+def _column_widths(rows: Rows) -> list[int]:
+    return [max(map(_width, column)) for column in zip(*rows, strict=True)]
 
 
-def _tell_rows(rows: Sequence[Sequence[str]]) -> str:
-    head, *below = rows
-    told = ["\n".join(map(_tell_cell, head, row)) for row in below]
-    return "\n\n".join(told)
+def _padded(cell: str, columns: int, align: str) -> str:
+    missing = columns - _width(cell)
+    before = {"right": missing, "center": missing // 2}.get(align, 0)
+    return " " * before + cell + " " * (missing - before)
 
 
-def _tell_cell(name: str, cell: str) -> str:
-    return f"{name}: {cell}".strip() if name else cell
-
-
-def _padded(cell: str, width: int) -> str:
-    return cell + " " * (width - width_of(cell))
+def _width(text: str) -> int:
+    """Columns in a fixed-width font: joined emoji and wide letters take two, marks none."""
+    return width(text, control_codes="ignore")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from wcwidth import grapheme_boundary_before
 
 Measure = Callable[[str], int]
 """Length of a text as the platform counts it: additive, and never less than its code points."""
 
 INFO_CHARS_MAX = 40
-"""A fence's info string above this is dropped: it is no language name."""
+"""A fence's info string above this is no language name: it becomes the code's first line."""
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)\n?")
-_ZWJ = "\u200d"
 
 
 def utf16_length(text: str) -> int:
@@ -44,12 +44,12 @@ def cut_text(text: str, limit: int, measure: Measure = len) -> tuple[str, str]:
     longest = _longest_prefix(text, limit, measure)
     if longest == len(text):
         return text, ""
-    for position in range(longest, longest // 2, -1):
-        if text[position - 1].isspace() and not _is_joined(text, position):
+    whole = _cluster_start(text, longest)
+    for position in range(whole, longest // 2, -1):
+        if text[position - 1].isspace() and _cluster_start(text, position) == position:
             return text[:position], text[position:]
-    for position in range(longest, 0, -1):
-        if not _is_joined(text, position):
-            return text[:position], text[position:]
+    if whole:
+        return text[:whole], text[whole:]
     return text[: max(longest, 1)], text[max(longest, 1) :]
 
 
@@ -64,32 +64,9 @@ def _longest_prefix(text: str, limit: int, measure: Measure) -> int:
     return low
 
 
-def _is_joined(text: str, position: int) -> bool:
-    """Whether a reader sees the characters on both sides of the position as one."""
-    if not 0 < position < len(text):
-        return False
-    before, after = text[position - 1], text[position]
-    if before == "\r" and after == "\n":
-        return True
-    if _ZWJ in (before, after) or _is_modifier(after):
-        return True
-    return _is_regional(after) and _regional_run(text, position) % 2 == 1
-
-
-def _is_modifier(char: str) -> bool:
-    is_emoji_part = "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f"
-    return is_emoji_part or unicodedata.category(char) in ("Mn", "Me", "Mc")
-
-
-def _is_regional(char: str) -> bool:
-    return "\U0001f1e6" <= char <= "\U0001f1ff"
-
-
-def _regional_run(text: str, position: int) -> int:
-    start = position
-    while start and _is_regional(text[start - 1]):
-        start -= 1
-    return position - start
+def _cluster_start(text: str, position: int) -> int:
+    """Where the character begins, as a reader sees it, that the position stands in."""
+    return grapheme_boundary_before(text, position + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +125,8 @@ class _Splitter:
             self._add_content(line)
         else:
             self._open_fence(opened)
+            if not opened.info and line.strip(" \t\n`~"):
+                self._add_content(f"{line.strip().lstrip(opened.marker[0]).strip()}\n")
 
     def finish(self) -> list[str]:
         if self._fence is not None:

@@ -9,14 +9,15 @@ from dataclasses import replace
 from channels.discord.cards import button_rows, card_markdown, steps_markdown
 from channels.discord.inert import make_inert, read_back
 from channels.fields import list_of
-from channels.markdown import parse_markdown, read_table
-from channels.tables import draw_table
+from channels.markdown import draw_or_list, fence_code, parse_markdown, read_code, read_table
 from channels.text import cut_text, split_markdown, utf16_length
 from geode.messages import JsonObject, OutboundBody, Part
 
 CONTENT_CHARS_MAX = 2_000
 NOTHING = "(no text)"
 SUPPRESS_EMBEDS = 1 << 2
+TABLE_COLUMNS_MAX = 72
+"""What a window with a list of members beside it shows of a code block before it breaks lines."""
 
 _DEEP_HEADING = re.compile(r"^ {0,3}#{4,6} +(.+?)(?: +#+)?$", re.MULTILINE)
 
@@ -66,7 +67,7 @@ def message_fields(part: Part, *, is_edit: bool = False) -> JsonObject:
 
 def _for_discord(markdown: str) -> str:
     """Prose made inert, every kind of code block and table as a block that Discord knows."""
-    lines = markdown.replace("\r\n", "\n").split("\n")
+    lines = re.split(r"\r\n|\r|\n", markdown)
     made: list[str] = []
     at = 0
     for begin, end, block in _blocks(markdown):
@@ -92,15 +93,13 @@ def _blocks(markdown: str) -> Iterator[tuple[int, int, str]]:
             continue
         begin, end = token.map
         if token.type == "table_open":
-            yield begin, end, _fenced(draw_table(read_table(tokens, position)[0]))
+            shown = draw_or_list(read_table(tokens, position)[0], TABLE_COLUMNS_MAX)
+            is_drawn = isinstance(shown, str)
+            yield begin, end, fence_code(shown) if is_drawn else make_inert("\n\n".join(shown))
         elif token.type == "fence":
-            yield begin, end, _fenced(token.content, token.info.strip())
+            language, code = read_code(token)
+            yield begin, end, fence_code(code, language)
         elif token.type == "code_block":
             # Its range may run over blank lines that belong to nobody.
-            yield begin, begin + len(token.content.rstrip("\n").split("\n")), _fenced(token.content)
-
-
-def _fenced(code: str, language: str = "") -> str:
-    # A fence inside the code would close the block early.
-    inner = code.replace("```", "`\u200b`\u200b`").strip("\n")
-    return f"```{language}\n{inner}\n```"
+            lines = token.content.rstrip("\n").split("\n")
+            yield begin, begin + len(lines), fence_code(token.content)

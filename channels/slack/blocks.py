@@ -7,13 +7,20 @@ from dataclasses import dataclass, field
 
 from markdown_it.token import Token
 
-from channels.markdown import parse_markdown, read_table
+from channels.markdown import (
+    RULE,
+    ListMarks,
+    fence_code,
+    list_wide_tables,
+    parse_markdown,
+    read_code,
+    read_table,
+)
 from channels.slack.inline import (
     Run,
     cut_runs,
     escape,
     escaped_length,
-    plain_text,
     read_runs,
     render_runs,
 )
@@ -24,8 +31,8 @@ LINE_CHARS_MAX = 3_000
 LONG_LINE_CHARS = 1_900
 """A line above the section limit is cut to this, so that two pieces share one post."""
 PREFIX_CHARS_MAX = 200
-RULE = "———"
-BULLETS = ("•", "◦", "▪")
+TABLE_COLUMNS_MAX = 80
+"""What a window of usual width shows of a code block before it breaks the lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +44,11 @@ class Piece:
 
 
 @dataclass(slots=True)
-class _ListLevel:
-    number: int | None
-    """None for a bullet list."""
-
-
-@dataclass(slots=True)
 class _State:
-    """Where in the document the walk stands: quotes, lists and the next item's mark."""
+    """Where in the document the walk stands."""
 
     quotes: int = 0
-    lists: list[_ListLevel] = field(default_factory=list[_ListLevel])
-    mark: str = ""
+    lists: ListMarks = field(default_factory=ListMarks)
     is_heading: bool = False
     is_tight: bool = False
     """The next piece follows in the same list, so no blank line stands before it."""
@@ -56,7 +56,8 @@ class _State:
 
 def render_pieces(markdown: str) -> list[Piece]:
     """Every piece of a document in order."""
-    return list(_Walk(parse_markdown(markdown)).pieces())
+    tokens = list_wide_tables(parse_markdown(markdown), TABLE_COLUMNS_MAX)
+    return list(_Walk(tokens).pieces())
 
 
 class _Walk:
@@ -75,10 +76,10 @@ class _Walk:
         if token.type == "inline":
             yield from self._lines(read_runs(token.children or []))
         elif token.type in ("fence", "code_block"):
-            yield from self._code(token.content)
+            yield from self._code(read_code(token)[1])
         elif token.type == "table_open":
-            rows, self._at = read_table(self._tokens, self._at, _write_cell)
-            yield from self._code(draw_table(rows))
+            found, self._at = read_table(self._tokens, self._at)
+            yield from self._code(draw_table(found.texts, found.aligns))
         elif token.type == "hr":
             yield from self._lines([[Run(RULE)]])
         else:
@@ -91,41 +92,26 @@ class _Walk:
                 state.is_heading = step > 0
             case "blockquote_open" | "blockquote_close":
                 state.quotes += step
-            case "bullet_list_open":
-                state.lists.append(_ListLevel(None))
-            case "ordered_list_open":
-                state.lists.append(_ListLevel(int(token.attrGet("start") or 1)))
-            case "bullet_list_close" | "ordered_list_close":
-                state.lists.pop()
-                state.is_tight = bool(state.lists)
-            case "list_item_open":
-                state.mark = self._next_mark()
-            case "list_item_close":
-                state.mark = ""
             case _:
-                pass
-
-    def _next_mark(self) -> str:
-        level = self._state.lists[-1]
-        if level.number is None:
-            return BULLETS[(len(self._state.lists) - 1) % len(BULLETS)] + " "
-        level.number += 1
-        return f"{level.number - 1}. "
+                state.lists.follow(token)
+                if token.type in ("bullet_list_close", "ordered_list_close"):
+                    state.is_tight = state.lists.depth > 0
 
     def _prefixes(self) -> tuple[str, str]:
         """What stands before the first line of a paragraph and before its further lines."""
         state = self._state
         quote = "> " if state.quotes else ""
-        indent = "    " * max(len(state.lists) - 1, 0)
-        mark, state.mark = state.mark, ""
-        hang = "   " if state.lists else ""
+        indent = "    " * max(state.lists.depth - 1, 0)
+        mark = state.lists.take_mark()
+        hang = "   " if state.lists.depth else ""
         first = f"{quote}{indent}{mark or hang}"[:PREFIX_CHARS_MAX]
         return first, f"{quote}{indent}{hang}"[:PREFIX_CHARS_MAX]
 
     def _gap(self) -> str:
         state = self._state
-        gap = "\n" if state.is_tight or (state.mark == "" and state.lists) else "\n\n"
-        state.is_tight = bool(state.lists)
+        is_in_item = state.lists.depth > 0 and not state.lists.mark
+        gap = "\n" if state.is_tight or is_in_item else "\n\n"
+        state.is_tight = state.lists.depth > 0
         return gap
 
     def _lines(self, lines: list[list[Run]]) -> Iterator[Piece]:
@@ -144,15 +130,9 @@ class _Walk:
         if first.strip(" >"):
             yield Piece(first.rstrip(), gap)
             gap = "\n"
-        # A fence inside the code would close the block early for Slack.
-        inner = code.replace("```", "`\u200b`\u200b`").strip("\n")
-        for part in split_markdown(f"```\n{inner}\n```", LINE_CHARS_MAX, escaped_length):
+        for part in split_markdown(fence_code(code), LINE_CHARS_MAX, escaped_length):
             yield Piece(escape(part), gap)
             gap = "\n"
-
-
-def _write_cell(tokens: Sequence[Token]) -> str:
-    return " ".join(plain_text(line) for line in read_runs(tokens))
 
 
 def _as_heading(runs: list[Run]) -> list[Run]:

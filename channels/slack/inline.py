@@ -10,12 +10,12 @@ from urllib.parse import quote
 
 from markdown_it.token import Token
 
+from channels.markdown import trim_url
 from channels.text import cut_text, utf16_length
 
 _MARKS = {"bold": "*", "italic": "_", "strike": "~", "code": "`"}
 _STYLES = {"strong": "bold", "em": "italic", "s": "strike"}
 _URL = re.compile(r"https?://[^\s<>\"'`|]+")
-_URL_TAIL = ".,;:!?)]}*_~"
 _LINK = re.compile(r"(https?://|mailto:)[^\s]+", re.IGNORECASE)
 _IN_LINK = {"|": "%7C", "<": "%3C", ">": "%3E", " ": "%20"}
 _DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -91,20 +91,12 @@ def _text_runs(token: Token, styles: frozenset[str]) -> list[Run]:
     runs: list[Run] = []
     rest = token.content
     while found := _URL.search(rest):
-        url = _without_tail(found[0])
+        url = trim_url(found[0])
         if rest[: found.start()]:
             runs.append(Run(rest[: found.start()], styles))
         runs.append(Run(url, is_link=True))
         rest = rest[found.start() + len(url) :]
     return [*runs, Run(rest, styles)] if rest else runs
-
-
-def _without_tail(url: str) -> str:
-    while url[-1] in _URL_TAIL:
-        if url[-1] == ")" and url.count("(") >= url.count(")"):
-            break
-        url = url[:-1]
-    return url
 
 
 def _image_runs(token: Token) -> list[Run]:
@@ -187,8 +179,3 @@ def _styled(run: Run, before: str, after: str) -> str:
 
 def _is_boundary(char: str) -> bool:
     return not char.isalnum() and char not in "_*~`"
-
-
-def plain_text(runs: Sequence[Run]) -> str:
-    """The characters of a line without any style."""
-    return "".join(run.text for run in runs)

@@ -9,15 +9,23 @@ from itertools import count
 
 from markdown_it.token import Token
 
-from channels.markdown import parse_markdown
+from channels.markdown import (
+    RULE,
+    ListMarks,
+    label_of,
+    list_wide_tables,
+    parse_markdown,
+    read_code,
+    read_table,
+)
 from channels.tables import draw_table
 from channels.text import utf16_length
 from geode.messages import JsonObject, JsonValue
 
 ENTITIES_MAX = 100
 INDENT = "    "
-RULE = "———"
-BULLETS = ("•", "◦", "▪")
+TABLE_COLUMNS_MAX = 40
+"""What a phone held upright shows of a code block before it breaks the lines."""
 ALONE = frozenset({"code", "pre"})
 """Entities that share no character with another one."""
 
@@ -52,13 +60,7 @@ def make_inert(text: str) -> str:
 
 def render_markdown(markdown: str) -> Rendered:
     """Render a document; the text never begins or ends with white space."""
-    return _Writer().write(parse_markdown(markdown))
-
-
-@dataclass(slots=True)
-class _Level:
-    number: int | None
-    """None for a bullet list."""
+    return _Writer().write(list_wide_tables(parse_markdown(markdown), TABLE_COLUMNS_MAX))
 
 
 @dataclass(slots=True)
@@ -67,19 +69,19 @@ class _Writer:
         default_factory=list[tuple[str, tuple[Style, ...]]]
     )
     styles: list[Style] = field(default_factory=list[Style])
-    lists: list[_Level] = field(default_factory=list[_Level])
-    mark: str = ""
+    lists: ListMarks = field(default_factory=ListMarks)
     is_tight: bool = False
     quotes: int = 0
     gap: str = ""
-    rows: list[list[str]] | None = None
     numbers: count[int] = field(default_factory=count)
 
     def write(self, tokens: Sequence[Token]) -> Rendered:
-        for token in tokens:
-            if self.rows is not None:
-                self._take_cell(token)
-            else:
+        after = 0
+        for at, token in enumerate(tokens):
+            if token.type == "table_open":
+                found, after = read_table(tokens, at)
+                self._write_code(draw_table(found.texts, found.aligns))
+            elif at >= after:
                 self._take(token)
         return _finish(self.runs)
 
@@ -89,8 +91,8 @@ class _Writer:
                 self._begin_block()
                 self._write_inline(token.children or [])
             case "fence" | "code_block":
-                language = token.info.split()[0] if token.info.strip() else ""
-                self._write_code(token.content.strip("\n"), language)
+                info, code = read_code(token)
+                self._write_code(code, info.split()[0] if info else "")
             case "hr":
                 self._begin_block()
                 self._put(RULE)
@@ -98,24 +100,11 @@ class _Writer:
                 self._open("bold")
             case "heading_close":
                 self.styles.pop()
-            case "table_open":
-                self.rows = []
             case _:
                 self._enter_or_leave(token)
 
     def _enter_or_leave(self, token: Token) -> None:
         match token.type:
-            case "bullet_list_open":
-                self.lists.append(_Level(None))
-            case "ordered_list_open":
-                self.lists.append(_Level(int(token.attrGet("start") or 1)))
-            case "bullet_list_close" | "ordered_list_close":
-                self.lists.pop()
-                self.is_tight = bool(self.lists)
-            case "list_item_open":
-                self.mark = self._next_mark()
-            case "list_item_close":
-                self.mark = ""
             case "blockquote_open":
                 self.quotes += 1
                 if self.quotes == 1:
@@ -125,14 +114,9 @@ class _Writer:
                 if self.quotes == 0:
                     self.styles.pop()
             case _:
-                return
-
-    def _next_mark(self) -> str:
-        level = self.lists[-1]
-        if level.number is None:
-            return f"{BULLETS[min(len(self.lists), len(BULLETS)) - 1]} "
-        level.number += 1
-        return f"{level.number - 1}. "
+                self.lists.follow(token)
+                if token.type in ("bullet_list_close", "ordered_list_close"):
+                    self.is_tight = self.lists.depth > 0
 
     def _open(self, kind: str, **extra: str) -> Style:
         style = Style(kind, next(self.numbers), **extra)
@@ -144,19 +128,18 @@ class _Writer:
             self.runs.append((text, tuple(self.styles)))
 
     def _begin_block(self) -> None:
-        is_item = bool(self.mark) or bool(self.lists)
-        gap = "\n" if self.is_tight and is_item else "\n\n"
+        gap = "\n" if self.is_tight and self.lists.depth else "\n\n"
         if self.runs:
             # The gap belongs to no entity but to the quote that goes on over it.
             shared = {s for s in self.styles if s.kind == "blockquote"} & {*self.runs[-1][1]}
             self.runs.append((gap, tuple(shared)))
-        indent = INDENT * max(len(self.lists) - 1, 0)
-        hang = "   " if self.lists else ""
+        indent = INDENT * max(self.lists.depth - 1, 0)
+        hang = "   " if self.lists.depth else ""
         nested = "> " * max(self.quotes - 1, 0)
         quote = tuple(s for s in self.styles if s.kind == "blockquote")
-        if lead := f"{nested}{indent}{self.mark or hang}":
+        if lead := f"{nested}{indent}{self.lists.take_mark() or hang}":
             self.runs.append((lead, quote))
-        self.mark, self.is_tight = "", bool(self.lists)
+        self.is_tight = self.lists.depth > 0
 
     def _write_code(self, code: str, language: str = "") -> None:
         if code.strip():
@@ -165,29 +148,15 @@ class _Writer:
             self._put(code)
             self.styles.pop()
 
-    def _take_cell(self, token: Token) -> None:
-        assert self.rows is not None
-        if token.type == "tr_open":
-            self.rows.append([])
-        elif token.type == "inline":
-            cell = _Writer()
-            cell._write_inline(token.children or [])
-            self.rows[-1].append("".join(text for text, _ in cell.runs).replace("\n", " "))
-        elif token.type == "table_close":
-            rows, self.rows = self.rows, None
-            self._write_code(draw_table(rows))
-
     def _write_inline(self, tokens: Sequence[Token]) -> None:
-        label: list[str] = []
-        for token in tokens:
+        for at, token in enumerate(tokens):
             kind = token.type.removesuffix("_open").removesuffix("_close")
             if token.type in ("softbreak", "hardbreak"):
                 self._put("\n")
             elif kind in _STYLES:
                 self._open(_STYLES[kind]) if token.nesting > 0 else self.styles.pop()
             elif token.type == "link_open":
-                label = [t.content for t in _children_of_link(tokens, token)]
-                self._open_link(str(token.attrGet("href") or ""), "".join(label))
+                self._open_link(str(token.attrGet("href") or ""), label_of(tokens[at + 1 :]))
             elif token.type == "link_close":
                 self._close_link()
             elif token.type == "image":
@@ -213,12 +182,6 @@ class _Writer:
     def _write_image(self, token: Token) -> None:
         source = str(token.attrGet("src") or "")
         self._put(make_inert(f"{token.content} {source}".strip()))
-
-
-def _children_of_link(tokens: Sequence[Token], opening: Token) -> Sequence[Token]:
-    at = next(i for i, token in enumerate(tokens) if token is opening)
-    end = next(i for i, t in enumerate(tokens) if i > at and t.type == "link_close")
-    return tokens[at + 1 : end]
 
 
 def _finish(runs: Sequence[tuple[str, tuple[Style, ...]]]) -> Rendered:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from channels.markdown import draw_tables
 from channels.telegram.cards import card_to_keyboard, card_to_markdown, escape_markdown
-from channels.telegram.markup import Rendered, make_inert, render_markdown
+from channels.telegram.markup import TABLE_COLUMNS_MAX, Rendered, make_inert, render_markdown
 from channels.text import cut_text, split_markdown, utf16_length
 from geode.messages import JsonObject, OutboundBody, Part, ProgressStep
 
@@ -29,7 +30,9 @@ def measure(text: str) -> int:
 def render_parts(body: OutboundBody) -> tuple[Part, ...]:
     """The parts of a body; each carries its own piece of the Markdown as plain text."""
     parts: list[Part] = []
-    for source, rendered in _pieces(_markdown_of(body), PLANNED_UNITS_MAX):
+    # A table that is drawn first can be split like any code, and keeps its columns.
+    markdown = draw_tables(_markdown_of(body), TABLE_COLUMNS_MAX)
+    for source, rendered in _pieces(markdown, PLANNED_UNITS_MAX):
         payload: JsonObject = {"text": rendered.text, "entities": rendered.entities}
         parts.append(Part(payload, source))
     if not parts:

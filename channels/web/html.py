@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 from urllib.parse import urlsplit
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from channels.markdown import make_parser
+from channels.markdown import label_of, parse_line, parse_markdown, trim_url
 
-NESTING_MAX = 60
 HEADING_FIRST = 4
 """A document's first heading stands below the page's, the conversation's and the author's."""
 
@@ -44,7 +41,6 @@ _HOST = re.compile(
     r"(?:[a-z][a-z0-9+.-]*://)?(?:[^\s/@]*@)?((?:[\w-]+\.)+[\w-]{2,})", re.IGNORECASE
 )
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,30}")
-_ENTITY = re.compile(r"&#?\w+;")
 
 
 def show_invisible(text: str) -> str:
@@ -61,54 +57,13 @@ def render_text(text: str) -> str:
 
 
 def render_markdown(markdown: str) -> str:
-    """A document as HTML; where the parser would leave something out, it is shown as written."""
-    text = show_invisible(markdown)
-    tokens = _make_parser().parse(text)
-    if _is_too_deep(tokens) or _loses_words(text, tokens):
-        return render_text(text)
-    return "".join(_write_blocks(tokens))
+    """A document as HTML."""
+    return "".join(_write_blocks(parse_markdown(show_invisible(markdown))))
 
 
 def render_line(markdown: str) -> str:
     """One line of Markdown without blocks around it."""
-    tokens = _make_parser().parseInline(show_invisible(markdown))
-    return "".join(_write_inline(tokens[0].children or [])) if tokens else ""
-
-
-def _make_parser() -> MarkdownIt:
-    parser = make_parser().disable(["reference"])
-    parser.options["maxNesting"] = NESTING_MAX
-    # Targets stay as written; which of them become links is decided here, at one place.
-    parser.normalizeLink = _as_written
-    return parser
-
-
-def _as_written(url: str) -> str:
-    return url
-
-
-def _is_too_deep(tokens: Sequence[Token]) -> bool:
-    return any(token.level >= NESTING_MAX - 2 for token in tokens)
-
-
-def _loses_words(text: str, tokens: Sequence[Token]) -> bool:
-    """Whether letters of the source stand in no token: the parser drops, say, a cell too many."""
-    shown: Counter[str] = Counter()
-    for token in _walk(tokens):
-        for part in (token.content, token.info, *map(str, token.attrs.values())):
-            shown.update(part)
-    wanted = Counter(char for char in _ENTITY.sub("", text) if char.isalpha())
-    return bool(wanted - shown)
-
-
-def _walk(tokens: Sequence[Token]) -> Iterator[Token]:
-    for token in tokens:
-        if token.children is None:
-            yield token
-        else:
-            yield from _walk(token.children)
-            if token.type == "image":
-                yield Token("image", "", 0, attrs=token.attrs)
+    return "".join(_write_inline(parse_line(show_invisible(markdown))))
 
 
 def _write_blocks(tokens: Sequence[Token]) -> Iterator[str]:
@@ -173,7 +128,7 @@ def _write_inline(tokens: Sequence[Token]) -> Iterator[str]:
         elif token.type in ("softbreak", "hardbreak"):
             yield "<br>"
         elif token.type == "link_open":
-            opening, end = _link_edges(token, _label_of(tokens[at + 1 :]))
+            opening, end = _link_edges(token, label_of(tokens[at + 1 :]))
             ends.append(end)
             yield opening
         elif token.type == "link_close":
@@ -184,12 +139,6 @@ def _write_inline(tokens: Sequence[Token]) -> Iterator[str]:
             yield f"<{'/' if token.nesting < 0 else ''}{_PLAIN_TAGS[kind]}>"
         else:
             yield escape(token.content)
-
-
-def _label_of(rest: Sequence[Token]) -> str:
-    """The words up to the end of the link that was just opened; links hold no links."""
-    end = next((i for i, token in enumerate(rest) if token.type == "link_close"), len(rest))
-    return "".join(token.content for token in rest[:end])
 
 
 def _link_edges(token: Token, label: str) -> tuple[str, str]:
@@ -230,7 +179,7 @@ def _host_of(target: str) -> str:
 
 def _write_image(token: Token, *, is_in_link: bool) -> str:
     """A picture as a link to it: nothing is loaded from anywhere."""
-    source, words = str(token.attrs.get("src", "")), _label_of(token.children or [])
+    source, words = str(token.attrs.get("src", "")), label_of(token.children or [])
     title = str(token.attrs.get("title", ""))
     if is_in_link or not _TARGET.fullmatch(source):
         beside = " ".join(part for part in (source, title) if part)
@@ -244,15 +193,7 @@ def _link_addresses(text: str) -> str:
     pieces: list[str] = []
     at = 0
     for found in _URL.finditer(text):
-        url = _without_tail(found[0])
+        url = trim_url(found[0])
         pieces += [escape(text[at : found.start()]), _opening_link(url), escape(url), "</a>"]
         at = found.start() + len(url)
     return "".join([*pieces, escape(text[at:])])
-
-
-def _without_tail(url: str) -> str:
-    """The address without the punctuation of the sentence that it stands in."""
-    shorter = url.rstrip(".,;:!?'*_")
-    while shorter.endswith(")") and shorter.count(")") > shorter.count("("):
-        shorter = shorter[:-1].rstrip(".,;:!?'*_")
-    return shorter

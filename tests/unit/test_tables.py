@@ -1,27 +1,24 @@
-"""Tables as text: columns where they fit, a line for each cell where they do not."""
+"""Tables as text: columns as wide as a reader sees them."""
 
-from channels.tables import COLUMNS_MAX, draw_table, width_of
+from channels.tables import draw_table, table_width
 
 
 def test_columns_are_as_wide_as_a_reader_sees_them() -> None:
-    rows = [["name", "x"], ["步骤", "1"], ["e\u0301a", "2"], ["👩‍👩‍👧‍👦", "3"]]
+    rows = [["name", "x"], ["步骤", "1"], ["e\u0301a", "2"], ["👩‍👩‍👧‍👦", "3"], ["✈️", "4"]]
 
     lines = draw_table(rows).split("\n")
 
-    bars = {width_of(line[: line.index("|")]) for line in [lines[0], *lines[2:]]}
+    bars = {table_width([[line[: line.index("|")]]]) for line in [lines[0], *lines[2:]]}
     assert len(bars) == 1
 
 
-def test_table_that_is_too_wide_is_told_row_by_row_under_the_names() -> None:
-    rows = [["name", "what it does"], ["alpha", "w" * COLUMNS_MAX], ["beta", "short"]]
-
-    assert draw_table(rows) == (
-        f"name: alpha\nwhat it does: {'w' * COLUMNS_MAX}\n\nname: beta\nwhat it does: short"
-    )
+def test_width_counts_what_a_reader_sees() -> None:
+    assert table_width([["✈️"], ["ab"]]) == 2
+    assert table_width([["👩‍👩‍👧‍👦", "e\u0301"]]) == 2 + 3 + 1
 
 
-def test_head_alone_is_drawn_however_wide_it_is() -> None:
-    assert "w" * 100 in draw_table([["w" * 100, "b"]])
+def test_numbers_stand_to_the_right_where_the_source_says_so() -> None:
+    assert draw_table([["a", "n"], ["b", "100"]], ["left", "right"]) == "a |   n\n--+----\nb | 100"
 
 
 def test_nothing_is_drawn_of_nothing() -> None:

@@ -31,6 +31,9 @@ def ask_channels(draft: Draft) -> None:
         draft.questions.say(f"  {number}. {name}")
     question = "Channels, with commas between them"
     names = draft.questions.ask(question, ", ".join(usual), lambda text: parse_names(text, known))
+    for name in draft.written_channels:
+        if name not in names:
+            draft.questions.say(f"  {name} stays as it is written.")
     for name in names:
         answer = _ask_channel(draft, name)
         if answer is not None:

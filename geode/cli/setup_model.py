@@ -24,7 +24,7 @@ def ask_model(draft: Draft) -> None:
     questions = draft.questions
     present = draft.settings()
     provider = present.agent.model.partition("/")[0] or next(iter(present.providers), REHEARSAL)
-    if provider == REHEARSAL and (found := _find_key(draft)):
+    if not present.agent.model and provider == REHEARSAL and (found := _find_key(draft)):
         provider = found
     options = (REHEARSAL, *PROVIDERS_BUILT)
     questions.say("\nWhich model answers?")

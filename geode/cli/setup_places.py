@@ -12,6 +12,7 @@ from geode.cli.setup_probe import Probe
 from geode.errors import ChannelError
 from geode.guides import FoundPlace, SetupGuide
 from geode.messages import Person
+from geode.settings import Binding
 from geode.settings_ids import parse_where, split_where
 
 WAIT_S = 60.0
@@ -89,23 +90,27 @@ def _type_place(draft: Draft, name: str) -> FoundPlace:
 
 def _ask_place(draft: Draft, channel: str, place: FoundPlace) -> PlaceAnswer:
     questions = draft.questions
+    key = f"{channel}:{place.where}"
+    bound = next((each for each in draft.settings().bindings if each.key == key), None)
     questions.say(f"\n  {place.name} ({place.where})")
     _show_people(draft, place.people)
-    people = _ask_people(draft, channel, place)
-    seen = place.people
-    usual = "1" if len(seen) == 1 else ""
-    if isinstance(people, tuple) and len(people) == 1:
-        usual = people[0]
+    people = _ask_people(draft, channel, place, bound)
     operators = questions.ask(
         "Who are its operators, who settle and decide (numbers or ids)",
-        usual,
-        lambda text: parse_operators(text, channel, seen),
+        ", ".join(bound.operators) if bound else _only_one(people, place),
+        lambda text: parse_operators(text, channel, place.people),
     )
-    respond = RESPONDS[0]
+    respond = bound.respond if bound else RESPONDS[0]
     if not split_where(place.where).is_direct:
         ways = ("when it is mentioned, then it follows the thread", "always")
-        respond = RESPONDS[questions.choose("When does it answer?", ways)]
+        respond = RESPONDS[questions.choose("When does it answer?", ways, RESPONDS.index(respond))]
     return PlaceAnswer(channel, place.where, place.name, people, operators, respond)
+
+
+def _only_one(people: tuple[str, ...] | Literal["members"], place: FoundPlace) -> str:
+    """The one who may be operator, when there is no choice."""
+    ids = [person.id for person in place.people] if isinstance(people, str) else list(people)
+    return ids[0] if len(ids) == 1 else ""
 
 
 def _show_people(draft: Draft, people: Sequence[Person]) -> None:
@@ -116,7 +121,7 @@ def _show_people(draft: Draft, people: Sequence[Person]) -> None:
 
 
 def _ask_people(
-    draft: Draft, channel: str, place: FoundPlace
+    draft: Draft, channel: str, place: FoundPlace, bound: Binding | None
 ) -> tuple[str, ...] | Literal["members"]:
     is_direct = split_where(place.where).is_direct
 
@@ -130,4 +135,6 @@ def _ask_people(
 
     words = "numbers, all or ids" if is_direct else "numbers, all, members or ids"
     usual = "all" if place.people else ""
+    if bound is not None and bound.people:
+        usual = bound.people if isinstance(bound.people, str) else ", ".join(bound.people)
     return draft.questions.ask(f"Who may talk there ({words})", usual, read)

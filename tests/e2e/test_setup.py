@@ -6,12 +6,24 @@ import stat
 import tomllib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakes.geode_command import run_geode, serving
-from fakes.setup_terminal import Terminal, setting_up
-from fakes.three_towns import ThreeTowns, three_towns
+from fakes.setup_story import (
+    CHANNELS,
+    WRITTEN,
+    begin,
+    check_secrecy,
+    empty_towns,
+    environ_of,
+    home_environ,
+    paste,
+    paste_slack,
+    read_config,
+    slack_environ,
+)
+from fakes.setup_terminal import setting_up
+from fakes.three_towns import ThreeTowns
 
 from channels.rehearsal.discord_state import ANA, GENERAL, GUILD
 from channels.rehearsal.model import RehearsalModel
@@ -21,71 +33,11 @@ from channels.rehearsal.telegram_state import BOT_ID, CLUB
 
 pytestmark = pytest.mark.timeout(180)
 
-UNTIL_CHANNELS = (("Model", ""), ("Time zone", "Europe/Berlin"))
-CHANNELS = "Channels, with commas"
-WRONG = "xoxb-wrong-token-of-nobody"
-DEAD_URL = "http://127.0.0.1:9/api/"
-
-
-def list_files(home: Path) -> list[Path]:
-    return list(home.iterdir())
-
 
 @pytest.fixture
 async def towns(tmp_path: Path) -> AsyncIterator[ThreeTowns]:
-    """Three platforms and an empty home."""
-    async with three_towns(tmp_path) as towns:
-        for path in list_files(tmp_path):
-            path.unlink()
+    async with empty_towns(tmp_path) as towns:
         yield towns
-
-
-def environ_of(towns: ThreeTowns, **more: str) -> dict[str, str]:
-    """What the set-up and the service are started with: addresses, and no token."""
-    return {
-        "GEODE_HOME": str(towns.home),
-        "HOME": str(towns.home),
-        "SSL_CERT_FILE": str(towns.discord.ca_path),
-        **more,
-    }
-
-
-def slack_environ(towns: ThreeTowns, **more: str) -> dict[str, str]:
-    return environ_of(towns, GEODE_CHANNELS__SLACK__API_URL=towns.slack.base_url, **more)
-
-
-def home_environ(home: Path, **more: str) -> dict[str, str]:
-    return {"GEODE_HOME": str(home), "HOME": str(home), **more}
-
-
-async def paste(terminal: Terminal, label: str, value: str) -> None:
-    await terminal.play((f"Where is the {label}", ""), ("(not shown)", value))
-
-
-async def paste_slack(terminal: Terminal, towns: ThreeTowns) -> None:
-    await paste(terminal, "bot token", towns.slack.bot_token)
-    await paste(terminal, "app-level token", towns.slack.app_token)
-
-
-async def begin(terminal: Terminal, channel: str) -> None:
-    await terminal.play(*UNTIL_CHANNELS, (CHANNELS, channel))
-
-
-def read_config(home: Path) -> dict[str, Any]:
-    return tomllib.loads((home / "geode.toml").read_text())
-
-
-def check_secrecy(terminal: Terminal, home: Path, *secrets: str) -> None:
-    """No secret was shown, and none stands outside its own private file."""
-    for path in home.rglob("*"):
-        if not path.is_file() or path.is_socket():
-            continue
-        held = [secret for secret in secrets if secret.encode() in path.read_bytes()]
-        if path.parent.name == "secrets":
-            assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        else:
-            assert held == [], path
-    assert [secret for secret in secrets if secret in terminal.screen] == []
 
 
 async def test_setup_takes_every_default_and_serves_the_page(tmp_path: Path) -> None:
@@ -198,47 +150,6 @@ async def test_setup_waits_for_somebody_to_write_on_telegram(towns: ThreeTowns) 
         await towns.ask_telegram()
 
 
-async def test_setup_asks_again_for_a_token_that_is_refused(towns: ThreeTowns) -> None:
-    async with setting_up(slack_environ(towns)) as terminal:
-        await begin(terminal, "slack")
-        await paste(terminal, "bot token", WRONG)
-        await paste(terminal, "app-level token", towns.slack.app_token)
-        await terminal.see("FAULT bot token: Slack refused the token (invalid_auth): check")
-        await paste(terminal, "bot token", towns.slack.bot_token)
-        await terminal.see("ok bot token")
-        await terminal.answer("Which of them", "skip")
-        await terminal.see("slack is left out")
-        await terminal.answer("Write it?", "n")
-        assert await terminal.end() == 1
-
-    check_secrecy(terminal, towns.home, WRONG, towns.slack.bot_token)
-    assert list_files(towns.home) == []
-
-
-async def test_setup_names_a_scope_that_was_taken_and_looks_again(towns: ThreeTowns) -> None:
-    towns.slack.api.scopes.remove("im:read")
-    async with setting_up(slack_environ(towns)) as terminal:
-        await begin(terminal, "slack")
-        await paste_slack(terminal, towns)
-        await terminal.see("FAULT scopes: The bot lacks im:read: add them under OAuth")
-        towns.slack.api.scopes.append("im:read")
-        await terminal.answer("Mend it, then", "1")
-        await terminal.see("ok scopes")
-        await terminal.see("Which of them")
-
-
-async def test_setup_says_to_invite_a_bot_that_is_in_no_channel(towns: ThreeTowns) -> None:
-    members = towns.slack.workspace.rooms["C0GENERAL"].members
-    members.remove("UBOT")
-    async with setting_up(slack_environ(towns)) as terminal:
-        await begin(terminal, "slack")
-        await paste_slack(terminal, towns)
-        await terminal.see("The bot is in no channel: write /invite @Geode in the channel")
-        members.add("UBOT")
-        await terminal.answer("What now", "")
-        await terminal.see("1. #general")
-
-
 async def test_setup_takes_ids_by_hand_and_wants_an_operator(towns: ThreeTowns) -> None:
     async with setting_up(slack_environ(towns)) as terminal:
         await begin(terminal, "slack")
@@ -260,40 +171,6 @@ async def test_setup_takes_ids_by_hand_and_wants_an_operator(towns: ThreeTowns) 
     assert binding["operators"] == ["U0BEN"]
     assert binding["respond"] == "always"
     assert towns.slack.bot_posts("C0GENERAL") == []
-
-
-async def test_setup_says_that_a_platform_cannot_be_reached(tmp_path: Path) -> None:
-    environ = home_environ(tmp_path, GEODE_CHANNELS__SLACK__API_URL=DEAD_URL)
-    async with setting_up(environ) as terminal:
-        await begin(terminal, "slack")
-        await paste(terminal, "bot token", WRONG)
-        await paste(terminal, "app-level token", "xapp-of-nobody")
-        await terminal.see("Slack cannot be reached")
-        await terminal.see("Check the network and the address")
-        await terminal.answer("Mend it, then", "3")
-        await terminal.answer("Write it?", "n")
-        assert await terminal.end() == 1
-
-    check_secrecy(terminal, tmp_path, WRONG)
-
-
-async def test_setup_says_why_a_test_message_did_not_arrive(towns: ThreeTowns) -> None:
-    async with setting_up(slack_environ(towns)) as terminal:
-        await begin(terminal, "slack")
-        await paste_slack(terminal, towns)
-        await terminal.play(
-            ("Which of them", "1"),
-            ("Who may talk there", "members"),
-            ("Who are its operators", "1"),
-            ("When does it answer?", ""),
-            ("Write it?", ""),
-        )
-        towns.slack.workspace.rooms["C0GENERAL"].members.remove("UBOT")
-        await terminal.answer("Send a test message", "y")
-        await terminal.see("It was not sent: The bot is not in this channel; invite it.")
-        assert await terminal.end() == 0
-
-    assert read_config(towns.home)["bindings"][0]["people"] == "members"
 
 
 async def test_setup_checks_the_key_and_asks_again(tmp_path: Path) -> None:
@@ -339,22 +216,6 @@ async def test_setup_goes_on_with_a_key_that_cannot_be_checked(tmp_path: Path) -
     check_secrecy(terminal, tmp_path, API_KEY)
 
 
-WRITTEN = """# ours, with care
-[agent]
-name = "Rock"           # who answers
-timezone = "Asia/Tokyo" # where we are
-
-[channels.web] # the page
-listen = "127.0.0.1:0"  # any port
-
-[[bindings]]
-channel = "web"
-where = "local/room"    # the room
-people = ["local"]
-operators = ["local"]
-"""
-
-
 async def test_setup_keeps_comments_and_a_copy_of_the_file_that_was_there(
     tmp_path: Path,
 ) -> None:
@@ -378,44 +239,45 @@ async def test_setup_keeps_comments_and_a_copy_of_the_file_that_was_there(
     assert tomllib.loads(text)["bindings"] == tomllib.loads(WRITTEN)["bindings"]
 
 
-@pytest.mark.parametrize("key", ["c", "d"])
-async def test_setup_that_is_broken_off_writes_nothing(towns: ThreeTowns, key: str) -> None:
-    async with setting_up(slack_environ(towns)) as terminal:
-        await begin(terminal, "slack")
-        await paste_slack(terminal, towns)
-        await terminal.see("Which of them")
-        await terminal.see(": ")
-        await terminal.press(key)
-        await terminal.see("Stopped: nothing was written.")
-        assert await terminal.end() == 130
+BOUND = """
+[channels.slack]
 
-    assert list_files(towns.home) == []
-
-
-async def test_setup_needs_a_terminal_or_yes(tmp_path: Path) -> None:
-    ended = await run_geode(home_environ(tmp_path), "setup")
-    assert ended.code == 2
-    (sentence,) = ended.sentences
-    assert "--yes" in sentence
-    assert list_files(tmp_path) == []
-
-    taken = await run_geode(home_environ(tmp_path), "setup", "--yes")
-    assert taken.code == 0, taken.err
-    assert read_config(tmp_path)["channels"] == {"web": {}}
+[[bindings]]
+channel = "slack"
+where = "T0REHEARSAL/C0GENERAL"
+people = ["U0BEN"] # only he
+operators = ["U0BEN"]
+respond = "always"
+time_budget_s = 30
+"""
 
 
-async def test_setup_names_a_folder_that_is_none_before_it_asks(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    async with setting_up(home_environ(tmp_path), "--config", "file/geode.toml") as terminal:
-        await terminal.see("is not a folder; name another place with --config.")
-        assert await terminal.end() == 1
+async def test_setup_offers_what_a_place_has_already(towns: ThreeTowns) -> None:
+    (towns.home / "geode.toml").write_text(BOUND)
+    async with setting_up(towns.environ | slack_environ(towns)) as terminal:
+        await terminal.play(("Model", ""), ("Time zone", "Asia/Tokyo"), (CHANNELS, ""))
+        await terminal.play(("Use the bot token", ""), ("Use the app-level token", ""))
+        await terminal.see("It serves T0REHEARSAL/C0GENERAL.")
+        await terminal.play(("Add or change a place?", "y"), ("Which of them", "1"))
+        await terminal.play(
+            ("Who may talk there (numbers, all, members or ids) [U0BEN]", "U0BEN, U0ANA"),
+            ("decide (numbers or ids) [U0BEN]", ""),
+            ("When does it answer? [2]", ""),
+            ("Write it?", ""),
+            ("Send a test message", ""),
+        )
+        assert await terminal.end() == 0
 
-
-async def test_setup_names_what_is_wrong_with_the_present_file(tmp_path: Path) -> None:
-    (tmp_path / "geode.toml").write_text("[agent]\nnam = 'x'\n")
-    async with setting_up(home_environ(tmp_path)) as terminal:
-        await terminal.see(f"{tmp_path}/geode.toml: agent.nam is not a known key; did you mean")
-        assert await terminal.end() == 1
+    (binding,) = read_config(towns.home)["bindings"]
+    assert binding == {
+        "channel": "slack",
+        "where": "T0REHEARSAL/C0GENERAL",
+        "people": ["U0BEN", "U0ANA"],
+        "operators": ["U0BEN"],
+        "respond": "always",
+        "time_budget_s": 30,
+    }
+    assert "# only he" in (towns.home / "geode.toml").read_text()
 
 
 async def test_setup_prints_the_manifest_of_slack(tmp_path: Path) -> None:
@@ -423,22 +285,3 @@ async def test_setup_prints_the_manifest_of_slack(tmp_path: Path) -> None:
 
     assert ended.code == 0, ended.err
     assert "socket_mode_enabled: true" in ended.out
-
-
-async def test_setup_with_yes_takes_tokens_from_the_environment_and_never_runs_in_circles(
-    towns: ThreeTowns,
-) -> None:
-    (towns.home / "geode.toml").write_text("[channels.slack]\n")
-    ended = await run_geode(slack_environ(towns), "setup", "--yes")
-    assert ended.code == 1
-    assert ended.sentences == [
-        "geode: The bot token (xoxb-…) is missing: set its variable, or run setup in a terminal."
-    ]
-
-    towns.slack.workspace.rooms["C0GENERAL"].members.remove("UBOT")
-    environ = towns.environ | slack_environ(towns)
-    ended = await run_geode(environ, "setup", "--yes")
-    assert ended.code == 1
-    (sentence,) = ended.sentences
-    assert "this needs an answer" in sentence
-    assert (towns.home / "geode.toml").read_text() == "[channels.slack]\n"

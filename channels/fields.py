@@ -13,8 +13,11 @@ def text_of(source: JsonObject, name: str) -> str:
     JSON may hold half of a character (a lone surrogate), which no database takes: it is replaced.
     """
     value = source.get(name)
-    if not isinstance(value, str):
-        return ""
+    return mend_text(value) if isinstance(value, str) else ""
+
+
+def mend_text(value: str) -> str:
+    """The text with whole characters only."""
     if value.isascii():
         return value
     return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -79,6 +79,10 @@ class Redactor(Protocol):
         """The text with every known secret replaced; idempotent."""
         ...
 
+    def take_out(self, text: str) -> str:
+        """The text of a person without the secrets of this service; nothing else is changed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
@@ -239,6 +243,10 @@ class Channel(Protocol):
     async def stop(self) -> None:
         """Close every connection; safe to call twice."""
         ...
+
+    def follow(self, places: Sequence[Thread]) -> None:
+        """Bindings name these places from now on: a reload came that leaves the channel open."""
+        return
 
     def plan(self, body: OutboundBody) -> tuple[Part, ...]:
         """Render a body into at least one part, each within the platform's limits; pure."""

@@ -60,14 +60,18 @@ def open_channel(
     name: str, opening: Opening, context: ChannelContext, bindings: Sequence[Binding]
 ) -> Channel:
     """Build one installed channel, not connected, for the places that its bindings name."""
-    bound = tuple(
+    (entry,) = entry_points(group=CHANNEL_GROUP, name=name)
+    places = _list_places(name, bindings)
+    whole = replace(context, secrets=dict(opening.secrets), places=places)
+    return entry.load()(opening.section, whole)
+
+
+def _list_places(name: str, bindings: Sequence[Binding]) -> tuple[Thread, ...]:
+    return tuple(
         Thread(name, place.workspace, place.channel, place.thread)
         for binding in bindings
         if binding.channel == name and (place := binding.place)
     )
-    (entry,) = entry_points(group=CHANNEL_GROUP, name=name)
-    whole = replace(context, secrets=dict(opening.secrets), places=bound)
-    return entry.load()(opening.section, whole)
 
 
 def _begin_later(channel: Channel) -> None:
@@ -169,6 +173,7 @@ class Roster:
         before = self._channels.get(name)
         is_changed = self._openings.get(name) != opening
         if before is not None and not is_changed and before.status().state not in ILL:
+            before.follow(_list_places(name, bindings))
             return []
         channel = self._open(name, opening, bindings)
         if channel is None:

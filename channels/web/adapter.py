@@ -12,7 +12,7 @@ from channels.web.guard import Guard, list_doors
 from channels.web.live import Hub
 from channels.web.login import SignIns
 from channels.web.pages import Pages
-from channels.web.places import PLATFORM, direct_room, is_served
+from channels.web.places import PLATFORM, ServedPlaces, direct_room, is_served
 from channels.web.render import TEXT_CHARS_MAX, payload_of, render_parts
 from channels.web.routes import Routes
 from channels.web.server import Server, bind, make_server, run_server
@@ -53,6 +53,7 @@ class WebChannel(Channel):
     def __init__(self, settings: WebSettings, context: ChannelContext) -> None:
         self._settings = settings
         self._context = context
+        self._places = ServedPlaces(context.places)
         self._hub = Hub()
         self._pages = Pages(context.agent_name)
         self._status = self._up = ChannelStatus("starting")
@@ -79,11 +80,12 @@ class WebChannel(Channel):
         if self._is_stopped:
             return
         try:
-            listening = bind(settings.host, settings.port)
+            listening = await asyncio.to_thread(bind, settings.host, settings.port)
         except OSError as error:
             reason = f"Nothing can listen on {settings.listen} ({error.strerror}); change listen."
             self._status = ChannelStatus("degraded", reason)
             return
+        self._hub.is_closed = False
         port = listening.getsockname()[1]
         doors = list_doors(settings.host, port, is_local=settings.is_local, origin=settings.origin)
         site = self._make_site(intake, is_https=doors.origins[0].startswith("https:"))
@@ -95,7 +97,7 @@ class WebChannel(Channel):
             await run_server(self._server, listening)
         finally:
             self._hub.close()
-            self._status = ChannelStatus("down", "It is not listening.")
+            self._up = self._status = ChannelStatus("down", "It is not listening.")
 
     def _make_site(self, intake: Intake, *, is_https: bool) -> Site:
         context = self._context
@@ -106,12 +108,13 @@ class WebChannel(Channel):
             is_https=is_https,
         )
         return Site(
-            context.places,
+            self._places,
             intake,
             self._transcript,
             self._hub,
             self._pages,
             sign_ins,
+            context.redactor,
             context.operator_view,
         )
 
@@ -127,6 +130,11 @@ class WebChannel(Channel):
         self._hub.close()
         if self._server is not None:
             self._server.should_exit = True
+
+    def follow(self, places: Sequence[Thread]) -> None:
+        """Rooms come and go with a reload; open pages look again whether they may be open."""
+        self._places.now = places
+        self._hub.announce()
 
     def plan(self, body: OutboundBody) -> tuple[Part, ...]:
         """Render a body into parts."""
@@ -144,12 +152,12 @@ class WebChannel(Channel):
         try:
             await self._transcript.put_file(content)
         except StoreError as error:
-            raise ChannelDownError(str(error)) from error
+            raise self._tell_down(error) from error
         message = RoomMessage(place.thread, _key(key), payload_of(part), files=(part.file,))
         return await self._put(place, message)
 
     async def _put(self, place: Place, message: RoomMessage) -> str:
-        if not is_served(place.thread, self._context.places):
+        if not is_served(place.thread, self._places.now):
             raise SendRefusedError(NOT_SERVED)
         try:
             kept = await self._transcript.put(message)
@@ -192,14 +200,21 @@ class WebChannel(Channel):
     async def download(self, file: FileRef, bytes_max: int) -> bytes:
         """A file that a person sent."""
         message_id, _, number = file.id.partition("/")
-        message = await self._transcript.read_message(PLATFORM, message_id)
-        if message is None or not number.isdecimal() or int(number) >= len(message.files):
-            raise FileUnavailableError("The file is not kept any more; send it again.")
-        content = await self._transcript.get_file(message.files[int(number)].sha256, bytes_max)
+        try:
+            message = await self._transcript.read_message(PLATFORM, message_id)
+            if message is None or not number.isdecimal() or int(number) >= len(message.files):
+                raise FileUnavailableError("The file is not kept any more; send it again.")
+            kept = message.files[int(number)]
+            if kept.size_bytes > bytes_max:
+                raise FileUnavailableError(
+                    f"{kept.name} has more than the {bytes_max:,} bytes that are read of a file; "
+                    "send a smaller one."
+                )
+            content = await self._transcript.get_file(kept.sha256, bytes_max)
+        except StoreError as error:
+            raise ChannelDownError(str(error)) from error
         if content is None:
-            raise FileUnavailableError(
-                f"The file is gone, or larger than {bytes_max // 1_000_000} MB; send it again."
-            )
+            raise FileUnavailableError("The file is not kept any more; send it again.")
         return content
 
     async def set_status(self, place: Place, line: str) -> None:
@@ -212,7 +227,10 @@ class WebChannel(Channel):
 
     async def read_earlier(self, thread: Thread, before: str) -> Sequence[QuotedMessage]:
         """What people said in the thread before that message."""
-        found = await self._transcript.read_thread(thread, before=before, limit=EARLIER_MAX)
+        try:
+            found = await self._transcript.read_thread(thread, before=before, limit=EARLIER_MAX)
+        except StoreError as error:
+            raise ChannelDownError(str(error)) from error
         quoted = [
             QuotedMessage(m.id, m.id, m.author, str(m.payload.get("text", "")))
             for m in found
@@ -223,7 +241,7 @@ class WebChannel(Channel):
     async def diagnose(self) -> Sequence[Finding]:
         """Whether the place can be listened on, and whether the tokens are any good."""
         return await asyncio.to_thread(
-            partial(find_findings, self._settings, self._context.secrets, self._context.places)
+            partial(find_findings, self._settings, self._context.secrets, self._places.now)
         )
 
     async def catch_up(self, plan: CatchUpPlan, intake: Intake) -> None:
@@ -231,8 +249,11 @@ class WebChannel(Channel):
         rooms = [
             (Thread(PLATFORM, r.workspace, r.channel, ""), r.after, r.since_us) for r in plan.roots
         ]
+        known = {root.channel for root in plan.roots}
         for directs in plan.directs:
-            rooms += [(direct_room(person), "", directs.since_us) for person in directs.people]
+            own = [(direct_room(person), "", directs.since_us) for person in directs.people]
+            # What is a root already goes on behind what was confirmed of it.
+            rooms += [each for each in own if each[0].channel not in known]
         site = self._make_site(intake, is_https=False)
         for room, after, since_us in rooms:
             await self._read_back(site, room, after, since_us)

@@ -23,6 +23,22 @@ FAILURES_S = 60.0
 _SALT = "geode.web.signed-in"
 
 
+class _Failures:
+    """Wrong tokens of the last minute; a program with a stale one keeps nobody from signing in."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._at: deque[float] = deque(maxlen=FAILURES_MAX)
+
+    def add(self) -> None:
+        self._at.append(self._clock.monotonic())
+
+    @property
+    def is_full(self) -> bool:
+        is_many = len(self._at) == FAILURES_MAX
+        return is_many and self._clock.monotonic() - self._at[0] < FAILURES_S
+
+
 class SignIns:
     """Tokens and the cookies that stand for them; a token that changes ends its cookies."""
 
@@ -32,7 +48,8 @@ class SignIns:
         self._tokens = _by_person(secrets)
         self._clock = clock
         self._is_https = is_https
-        self._failures: deque[float] = deque(maxlen=FAILURES_MAX)
+        self._forms = _Failures(clock)
+        self._bearers = _Failures(clock)
         self.has_tokens = has_tokens
 
     def find_person(self, request: Request) -> Person | None:
@@ -41,28 +58,27 @@ class SignIns:
             return Person(LOCAL, LOCAL)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return self.match_token(token.strip())
+            return self._try(token.strip(), self._bearers)
         return self._read_cookie(request.cookies.get(COOKIE, ""))
 
-    def match_token(self, token: str) -> Person | None:
-        """Whose token it is; every token is compared, so that time tells nothing."""
-        found = [name for name, known in self._tokens.items() if _is_same(token, known)]
-        return Person(found[0], found[0]) if found else None
-
     def try_token(self, token: str) -> Person | None:
-        """The same for somebody who signs in; too many failures end it for a while."""
-        if self.is_barred:
-            return None
-        person = self.match_token(token)
-        if person is None:
-            self._failures.append(self._clock.monotonic())
-        return person
+        """Whose token was sent to sign in; too many wrong ones end it for a while."""
+        return self._try(token, self._forms)
 
     @property
     def is_barred(self) -> bool:
         """Whether so many wrong tokens came just now that none is looked at."""
-        is_full = len(self._failures) == FAILURES_MAX
-        return is_full and self._clock.monotonic() - self._failures[0] < FAILURES_S
+        return self._forms.is_full
+
+    def _try(self, token: str, failures: _Failures) -> Person | None:
+        """Every token is compared, so that time tells nothing."""
+        if failures.is_full:
+            return None
+        found = [name for name, known in self._tokens.items() if _is_same(token, known)]
+        if not found:
+            failures.add()
+            return None
+        return Person(found[0], found[0])
 
     def sign_in(self, response: Response, person: Person) -> None:
         """Let the browser remember who signed in."""

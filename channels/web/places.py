@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from channels.web.views import DIRECT, RoomView
 from geode.messages import Thread
@@ -13,17 +14,29 @@ DIRECT_MESSAGES = "dm"
 _PREFIX = f"{DIRECT_MESSAGES}-"
 
 
+@dataclass(slots=True)
+class ServedPlaces:
+    """What bindings name now; a reload changes it under the pages that are open."""
+
+    now: Sequence[Thread]
+
+
 def list_rooms(places: Sequence[Thread], person_id: str) -> list[RoomView]:
     """The rooms that bindings name, and the person's own one where direct messages are served."""
     shared = dict.fromkeys(
         place.channel
         for place in places
-        if place.workspace == WORKSPACE and place.channel != DIRECT_MESSAGES
+        if place.workspace == WORKSPACE and not is_reserved(place.channel)
     )
     rooms = [RoomView(name, name) for name in shared]
     if any(place.channel == DIRECT_MESSAGES for place in places):
         rooms.append(RoomView(f"{_PREFIX}{person_id}", "Only me", is_direct=True))
     return rooms
+
+
+def is_reserved(channel: str) -> bool:
+    """Whether no shared room can have that name: it is what people's own rooms are called."""
+    return channel == DIRECT_MESSAGES or channel.startswith(_PREFIX)
 
 
 def place_of(room_id: str, thread: str = "") -> Thread:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -17,18 +17,19 @@ from channels.web.forms import (
     FILE_BYTES_MAX,
     FormRefusedError,
     SentFile,
+    find_type,
+    list_files,
     open_form,
-    read_files,
     read_key,
     read_text,
 )
 from channels.web.health import tell_alive, tell_metrics, tell_ready
 from channels.web.live import TooManyStreamsError
 from channels.web.operator import read_report
-from channels.web.pages import STATIC, room_url, thread_url
+from channels.web.pages import FILES_MAX, STATIC, room_url, thread_url
 from channels.web.parse import Pressing
 from channels.web.places import place_of
-from channels.web.site import Site, Spot, may_see
+from channels.web.site import Site, Spot, is_other
 from channels.web.streams import Stream
 from geode.errors import StoreError
 from geode.messages import OutboundFile, Person
@@ -43,9 +44,15 @@ NO_ROOM = (
     "No room is served here for you. Whoever runs this service adds a [[bindings]] "
     'with channel = "web" to geode.toml.'
 )
+SENT_BEFORE = (
+    "This form was sent before with other words, so these were not; load the page again to send "
+    "them."
+)
 TOO_MANY = "Too many pages are open; close some and load this one again."
 NOT_KNOWN = "That token is not known here."
 BARRED = "Too many wrong tokens came just now; wait a minute and try again."
+WRONG_TOKEN_S = 0.5
+"""Whoever guesses waits for each answer."""
 SHOWN_INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 SANDBOX = "sandbox; default-src 'none'"
 
@@ -160,6 +167,7 @@ class Routes:
         sign_ins = self._site.sign_ins
         person = sign_ins.try_token(token)
         if person is None:
+            await self._clock.sleep(WRONG_TOKEN_S)
             fault, status = (BARRED, 429) if sign_ins.is_barred else (NOT_KNOWN, 403)
             return HTMLResponse(self._site.pages.show_login(fault), status)
         response = RedirectResponse("/", 303)
@@ -207,10 +215,10 @@ class Routes:
 
     async def _turn_away(self, request: Request, person: Person) -> None:
         found: dict[str, Any] = request.path_params
-        room_id = str(found["room"])
-        if self._site.find_spot(person, room_id) is None:
-            async with open_form(request) as form:
-                await self._site.turn_away(person, room_id, read_text(form, "text"))
+        place = place_of(str(found["room"]), str(found.get("thread", "")))
+        if not self._site.may_speak(person, place):
+            async with open_form(request, files_max=FILES_MAX) as form:
+                await self._site.turn_away(person, place, read_text(form, "text"))
             raise RefusedError(NOT_HERE, 404)
 
     async def _say(self, request: Request, person: Person) -> Response:
@@ -219,43 +227,48 @@ class Routes:
         return await self._keep(request, spot, begins_thread=False)
 
     async def _keep(self, request: Request, spot: Spot, *, begins_thread: bool) -> Response:
-        async with open_form(request) as form:
-            text, key, files = read_text(form, "text"), read_key(form), await read_files(form)
-        if not text.strip() and not files:
-            raise RefusedError(SAY_SOMETHING, 400)
+        async with open_form(request, files_max=FILES_MAX) as form:
+            text, key, files = read_text(form, "text"), read_key(form), list_files(form)
+            if not text.strip() and not files:
+                raise RefusedError(SAY_SOMETHING, 400)
+            kept_files = [await self._keep_file(file) for file in files]
         message = RoomMessage(
             spot.place,
-            f"{spot.person.id}:{key}",
-            {"text": text},
+            f"said:{spot.person.id}:{key}",
+            {"text": self._site.redactor.take_out(text)},
             spot.person,
-            files=await self._keep_files(files),
+            files=tuple(kept_files),
         )
         begins_thread = begins_thread and not spot.room.is_direct
         kept = await self._site.say(message, begins_thread=begins_thread)
+        if is_other(kept, message):
+            raise RefusedError(SENT_BEFORE, 409)
         if not _wants_json(request):
             return RedirectResponse(thread_url(kept.thread), 303)
         return JSONResponse({"id": kept.id, "url": thread_url(kept.thread)}, 201)
 
-    async def _keep_files(self, files: Sequence[SentFile]) -> tuple[OutboundFile, ...]:
-        kept: list[OutboundFile] = []
-        for file in files:
-            sha256 = await self._site.transcript.put_file(file.content)
-            kept.append(OutboundFile(file.name, file.media_type, len(file.content), sha256))
-        return tuple(kept)
+    async def _keep_file(self, file: SentFile) -> OutboundFile:
+        content = await file.read()
+        sha256 = await self._site.transcript.put_file(content)
+        return OutboundFile(file.name, find_type(content), len(content), sha256)
 
     async def _press(self, request: Request, person: Person) -> Response:
         async with open_form(request) as form:
             words = read_text(form, "words")
-            room, thread = read_text(form, "room"), read_text(form, "thread")
+            place = place_of(read_text(form, "room"), read_text(form, "thread"))
             message_id, nonce, key = (
                 read_text(form, "message"),
                 read_text(form, "nonce"),
                 read_key(form),
             )
-        place = place_of(room, thread)
+        pressing = Pressing(place, message_id, nonce, key, words)
+        if self._site.may_speak(person, place):
+            shown = await self._site.find_message(person, message_id)
+            if shown is None or shown.thread != place:
+                raise RefusedError(NOT_HERE, 404)
         # A stranger's press is refused where all others are: by intake, which counts it.
-        await self._site.press(Pressing(place, message_id, nonce, key, words), person)
-        if self._site.find_spot(person, room, thread) is None:
+        await self._site.press(pressing, person)
+        if not self._site.may_speak(person, place):
             raise RefusedError(NOT_HERE, 404)
         if not _wants_json(request):
             return RedirectResponse(thread_url(place), 303)
@@ -263,11 +276,9 @@ class Routes:
 
     async def _send_file(self, request: Request, person: Person) -> Response:
         found: dict[str, Any] = request.path_params
-        message = await self._site.transcript.read_message("web", str(found["message"]))
+        message = await self._site.find_message(person, str(found["message"]))
         number = int(found["number"])
-        if message is None or number >= len(message.files) or not may_see(person, message):
-            raise RefusedError(NOT_HERE, 404)
-        if self._site.find_spot(person, message.thread.channel) is None:
+        if message is None or number >= len(message.files):
             raise RefusedError(NOT_HERE, 404)
         file = message.files[number]
         content = await self._site.transcript.get_file(file.sha256, FILE_BYTES_MAX)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import orjson
@@ -42,7 +43,7 @@ class Stream:
 
         async def tell() -> AsyncGenerator[bytes]:
             # Whoever goes before the first byte never comes here, and leaves no listener behind.
-            with hub.listen(person_id) as listener:
+            with suppress(TooManyStreamsError), hub.listen(person_id) as listener:
                 async for event in self.events(listener):
                     yield event
 
@@ -53,7 +54,8 @@ class Stream:
         until = self.clock.monotonic() + STREAM_S_MAX
         yield b"retry: 1000\n\n"
         while not self.site.hub.is_closed and self.clock.monotonic() < until:
-            if self.site.find_spot(self.spot.person, self.spot.room.id) is None:
+            place = self.spot.place
+            if self.site.find_spot(self.spot.person, place.channel, place.thread) is None:
                 return
             listener.news.clear()
             try:

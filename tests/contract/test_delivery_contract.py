@@ -109,7 +109,7 @@ async def test_rate_limited_send_waits_and_appears_once(
         assert platform.shown(place) == ["patient", "after"]
 
 
-@on("gone_place")
+@on()
 async def test_place_that_is_gone_is_refused_with_a_reason_and_stops_nobody(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:

@@ -95,7 +95,7 @@ async def test_file_of_megabytes_is_sent_without_a_pause_of_the_loop(
         assert platform.files(place) == [(NAME, LARGE)]
 
 
-@on("file_gone_place")
+@on("files")
 async def test_file_for_a_place_that_is_gone_is_refused_with_a_reason(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:

@@ -37,12 +37,23 @@ async def test_message_carries_who_said_what_where(
 
         ana, ben = desk.messages()
         assert (ana.text, ben.text) == ("what is new?", "and today?")
-        assert (ana.is_addressed, ben.is_addressed) == (True, False)
+        assert ana.is_addressed
         assert ana.sender.id != ben.sender.id
         assert ana.thread == ben.thread
         assert (ana.kind, ana.is_direct) == ("message", False)
         assert ana.sent_at_us > 1_000_000_000_000_000
         assert {m.thread.platform for m in (ana, ben)} == {platform.name}
+
+
+@on("unaddressed")
+async def test_message_without_a_mention_is_not_addressed(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    async with open_desk(tmp_path, platform) as desk:
+        place = await desk.begin("what is new?")
+        await desk.place_of(await platform.follow(place, "and today?", "ben"))
+
+        assert [message.is_addressed for message in desk.messages()] == [True, False]
 
 
 @on()

@@ -83,7 +83,7 @@ async def hint(channel: Channel, place: Place, message_id: str) -> None:
             await channel.set_status(place, line)
 
 
-@on("gone_place")
+@on()
 async def test_hints_are_best_effort_and_fail_as_channel_errors_only(
     platform: ContractPlatform, tmp_path: Path
 ) -> None:

@@ -29,8 +29,7 @@ CAPABILITIES: Mapping[str, frozenset[str]] = {
     "buttons": ALL,
     "commands": ALL,
     "rate_limit": ALL - {"web"},  # our own rooms never ask us to wait
-    "gone_place": ALL - {"web"},  # a room goes with a reload, which opens the channel anew
-    "file_gone_place": FILES - {"web"},
+    "unaddressed": ALL - {"web"},  # who writes on the page writes to the agent
     "line": ALL - {"web"},  # nothing lies between the page and us that could be cut
     "files": FILES,
     "large_files": FILES,

@@ -24,7 +24,7 @@ from channels.web.adapter import WebChannel
 from channels.web.settings import WebSettings
 from geode.errors import StoreError
 from geode.messages import JsonObject, Person, Place, Thread
-from geode.ports import Channel, ChannelContext, NoFailpoints, SystemClock
+from geode.ports import Channel, ChannelContext, NoFailpoints, Redactor, SystemClock
 from geode.records.transcript import RoomTranscript
 from geode.settings import SecretRef
 from geode.store.blobs import Blobs
@@ -101,6 +101,7 @@ class WebPlatform:
         self.browsers: dict[str, aiohttp.ClientSession] = {}
         self.forms: dict[tuple[str, str], tuple[str, bool, dict[str, str]]] = {}
         self.posts: set[asyncio.Task[Any]] = set()
+        self.redactor: Redactor = NoRedactor()
 
     async def __aenter__(self) -> Self:
         path = self.folder / "rooms.db"
@@ -130,7 +131,7 @@ class WebPlatform:
         )
         self.context = ChannelContext(
             SystemClock(),
-            NoRedactor(),
+            self.redactor,
             NoFailpoints(),
             {f"tokens.{who}": token for who, token in TOKENS.items()},
             self.places,
@@ -187,7 +188,7 @@ class WebPlatform:
         self.posts.add(post)
         post.add_done_callback(self.posts.discard)
         async with asyncio.timeout(WAIT_S):
-            while not (kept := await self.transcript.find("web", f"{who}:{key}")):
+            while not (kept := await self.transcript.find("web", f"said:{who}:{key}")):
                 if post.done() and post.result() >= 300:
                     return f"refused {key}"
                 await asyncio.sleep(0.01)
@@ -208,7 +209,10 @@ class WebPlatform:
         _, _, room, *rest = path.split("/")
         thread = "" if not rest or rest[0] == "-" else rest[0]
         message = RoomMessage(
-            Thread("web", "local", room, thread), f"{who}:{key}", {"text": text}, Person(who, who)
+            Thread("web", "local", room, thread),
+            f"said:{who}:{key}",
+            {"text": text},
+            Person(who, who),
         )
         kept = await self.transcript.put(message, begins_thread=not rest)
         return kept.id
@@ -307,8 +311,9 @@ class WebPlatform:
         self.transcript.released.set()
 
     def remove_side(self) -> None:
-        """A room goes with a reload only, which opens the channel anew."""
-        raise LookupError("a room of the page does not go while it is served")
+        """A reload comes that names the room no more."""
+        assert self.channel is not None
+        self.channel.follow([place for place in self.places if place.channel != SIDE])
 
     async def cut_receiving(self) -> None:
         """Every connection of every browser breaks."""

@@ -177,6 +177,27 @@ async def test_guessing_tokens_is_barred_for_a_while_also_for_the_right_one(
     assert "wait a minute" in said
 
 
+async def test_program_that_guesses_tokens_is_barred_and_people_still_sign_in(
+    platform: WebPlatform, desk: Desk
+) -> None:
+    async def ask(token: str) -> int:
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            aiohttp.ClientSession(platform.origin, headers=headers) as program,
+            program.get("/operator") as answer,
+        ):
+            return answer.status
+
+    assert await ask(TOKENS["ana"]) == 200
+    for number in range(FAILURES_MAX):
+        assert await ask(f"guess {number}") == 401
+
+    assert await ask(TOKENS["ana"]) == 401
+    ben = await platform.browser("ben")
+    async with ben.get("/rooms/room") as answer:
+        assert answer.status == 200
+
+
 def test_page_on_loopback_is_reached_by_its_own_names_only() -> None:
     doors = list_doors("127.0.0.1", 8484, is_local=True, origin="")
 

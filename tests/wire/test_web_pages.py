@@ -129,7 +129,7 @@ async def test_mark_and_status_are_told_and_taken_back(platform: WebPlatform, de
 async def test_form_that_is_sent_twice_is_one_message(platform: WebPlatform, desk: Desk) -> None:
     ana = await platform.browser("ana")
     posts = [
-        ana.post(f"/rooms/{ROOM}", data=form_of(text="once", key="same key")) for _ in range(4)
+        ana.post(f"/rooms/{ROOM}", data=form_of(text="once", key="same-key")) for _ in range(4)
     ]
 
     answers = await asyncio.gather(*posts)

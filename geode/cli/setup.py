@@ -122,12 +122,16 @@ def _write(draft: Draft) -> bool:
         return True
     questions.say(f"\nThis is written to {target}:\n")
     questions.say(show_change(draft.existing, text, target.name))
+    questions.say()
     for path in secrets:
-        questions.say(f"and a secret to {path}, for this user alone")
+        questions.say(f"And a secret to {path}, for this user alone")
     if not questions.confirm("Write it?"):
         return False
     backup = write_all(target, text, secrets)
-    questions.say(f"{target} is written." + (f" The former one is {backup}." if backup else ""))
+    questions.say(f"{target} is written.")
+    if backup is not None:
+        questions.say(f"The former one is {backup}.")
+        questions.say("A running daemon takes over channels and places at `kill -HUP PID`.")
     return True
 
 

@@ -55,7 +55,9 @@ class Questions:
     def paste(self, what: str) -> str:
         """A secret, typed or pasted without being shown, and from then on redacted."""
         while True:
-            value: str = typer.prompt(f"{what} (not shown)", default="", hide_input=True)
+            value: str = typer.prompt(
+                f"{what} (not shown)", default="", hide_input=True, show_default=False
+            )
             value = value.strip()
             if value and value.isascii() and value.isprintable() and " " not in value:
                 self.redactor.register(value)

@@ -32,6 +32,7 @@ class SecretDesk:
             f"paste it here; it is kept in {path}, for this user alone",
             "it is in an environment variable",
         )
+        questions.say()
         while True:
             if questions.choose(f"Where is the {what}?", options) == PASTE:
                 value = questions.paste(what)

@@ -331,7 +331,8 @@ class DiscordChannel(Channel):
         """Whether the token works, messages have their text, and the bot is in a server."""
         client = GatewayClient(lambda name, data: None, lambda: None, self._settings.proxy)
         token = self._context.secrets.get("token", "")
-        return await diagnose(client, token, self._token_name, self._times.call_s)
+        call_s, places = self._times.call_s, self._context.places
+        return await diagnose(client, token, self._token_name, call_s, places)
 
     def guide(self) -> SetupGuide:
         """How the bot is made and invited."""

@@ -291,7 +291,8 @@ class SlackChannel(Channel):
         """Whether both tokens work, and which scopes are missing."""
         names = (self._token_name("bot_token"), self._token_name("app_token"))
         try:
-            return await diagnose(self._web, self._app_token, names)
+            places = self._context.places
+            return await diagnose(self._web, self._app_token, names, places)
         finally:
             await self._web.close()
 

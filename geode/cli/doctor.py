@@ -1,55 +1,79 @@
-"""`geode doctor`: asks each configured platform what works and what the operator must mend."""
+"""`geode doctor`: what works, what is missing, and the one thing to do about it."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from pathlib import Path
 
 import typer
 
-from geode.errors import ChannelError
-from geode.ports import ChannelContext, Finding, NoFailpoints, SystemClock
+from geode.cli.doctor_channels import ask_channel, open_channels
+from geode.cli.doctor_grants import look_at_grants, look_at_model
+from geode.cli.doctor_state import look_at_file, look_at_state
+from geode.ports import Finding
 from geode.reply.redaction import Redactor
-from geode.roster import Opening, open_channel, resolve_channels
-from geode.settings import Settings
-from geode.settings_load import load_settings
+from geode.roster import Wanted, resolve_channels
+from geode.settings_load import Loaded, load_settings
 
-ASK_S = 60.0
+Findings = list[tuple[str, Finding]]
 
 
-def run_doctor(config: Path | None) -> int:
-    """Print a line for each finding; 0 when everything that is configured can be used."""
-    settings = load_settings(config).settings
-    wanted = resolve_channels(settings, os.environ)
+def run_doctor(config: Path | None, *, as_json: bool = False) -> int:
+    """Print what was found; 0 when everything that is configured can be used."""
+    loaded = load_settings(config)
+    wanted = resolve_channels(loaded.settings, os.environ)
     redactor = Redactor()
-    is_well = bool(settings.channels)
-    if not settings.channels:
-        typer.echo("no channel is configured; add one such as [channels.slack]")
+    for opening in wanted.openings.values():
+        redactor.register(*opening.secrets.values())
+    found = asyncio.run(_examine(loaded, wanted, redactor))
+    lines = _write_json(found) if as_json else [*_write_lines(found), _sum_up(found)]
+    for line in lines:
+        typer.echo(redactor.redact(line))
+    return 1 if any(finding.level == "fault" for _, finding in found) else 0
+
+
+async def _examine(loaded: Loaded, wanted: Wanted, redactor: Redactor) -> Findings:
+    """Everything at once; the order of telling is always the same."""
+    settings = loaded.settings
+    asked: dict[str, Awaitable[Sequence[Finding]]] = {
+        "setup": asyncio.to_thread(lambda: [*look_at_file(loaded), *look_at_grants(settings)]),
+        "state": asyncio.to_thread(lambda: list(look_at_state(loaded))),
+        "model": look_at_model(settings, os.environ),
+    }
+    channels = open_channels(wanted.openings, settings, redactor)
     for name in settings.channels:
-        opening = wanted.openings.get(name)
-        if opening is None:
-            found: Sequence[Finding] = (Finding("fault", "secret", wanted.missing[name]),)
-        else:
-            redactor.register(*opening.secrets.values())
-            found = asyncio.run(_ask(name, opening, settings, redactor))
-        is_well = is_well and all(finding.level != "fault" for finding in found)
-        for finding in found:
-            line = f"{name} {finding.subject}: {finding.level}: {finding.sentence}"
-            typer.echo(redactor.redact(line))
-    return 0 if is_well else 1
+        channel = channels.get(name)
+        missing = wanted.missing.get(name, "")
+        asked[name] = ask_channel(channel) if channel else _tell_missing(missing)
+    answers = await asyncio.gather(*asked.values())
+    return [(name, each) for name, answer in zip(asked, answers, strict=True) for each in answer]
 
 
-async def _ask(
-    name: str, opening: Opening, settings: Settings, redactor: Redactor
-) -> Sequence[Finding]:
-    context = ChannelContext(SystemClock(), redactor, NoFailpoints())
-    channel = open_channel(name, opening, context, settings.bindings)
-    try:
-        async with asyncio.timeout(ASK_S):
-            return await channel.diagnose()
-    except ChannelError as error:
-        return (Finding("fault", "network", str(error)),)
-    except TimeoutError:
-        return (Finding("fault", "network", f"It did not answer within {ASK_S:g} s."),)
+async def _tell_missing(sentence: str) -> Sequence[Finding]:
+    return (Finding("fault", "secret", sentence),)
+
+
+def _write_lines(found: Findings) -> Iterator[str]:
+    for name, finding in found:
+        yield f"{name} {finding.subject}: {finding.level}: {finding.sentence}"
+
+
+def _write_json(found: Findings) -> list[str]:
+    rows = [
+        {"of": name, "subject": f.subject, "level": f.level, "sentence": f.sentence}
+        for name, f in found
+    ]
+    return [json.dumps(rows, indent=2)]
+
+
+def _sum_up(found: Findings) -> str:
+    faults = [(name, each) for name, each in found if each.level == "fault"]
+    warnings = [(name, each) for name, each in found if each.level == "warning"]
+    if not faults and not warnings:
+        return "Everything that is configured works."
+    name, first = (faults or warnings)[0]
+    counts = f"{len(faults)} to mend, {len(warnings)} to look at."
+    return f"{counts} First {name} {first.subject}: {first.sentence}"

@@ -67,11 +67,14 @@ def setup(
 
 
 @app.command()
-def doctor(config: Config = None) -> None:
-    """Ask each configured platform what works, and say what is missing and what to do."""
+def doctor(
+    config: Config = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The findings for a program.")] = False,
+) -> None:
+    """Look at everything that is configured, and say what is missing and what to do."""
     from geode.cli.doctor import run_doctor  # noqa: PLC0415 - channels are heavy
 
-    raise typer.Exit(run_doctor(config))
+    raise typer.Exit(run_doctor(config, as_json=as_json))
 
 
 @app.command()

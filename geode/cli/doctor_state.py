@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from geode.errors import ControlError, DaemonAbsentError, StoreError
@@ -15,7 +13,7 @@ from geode.ports import Finding
 from geode.serve.client import ask_daemon
 from geode.serve.endpoint import SOCKET_NAME
 from geode.settings_load import Loaded
-from geode.store.database import KNOWN_REVISIONS, SCHEMA_HEAD, read_revision
+from geode.store.database import KNOWN_REVISIONS, SCHEMA_HEAD, find_damage, read_revision
 
 FREE_BYTES_FEW = 500_000_000
 FREE_BYTES_NONE = 20_000_000
@@ -77,23 +75,13 @@ def _look_at_database(path: Path) -> Finding:
     if revision is not None and revision not in KNOWN_REVISIONS:
         sentence = f"{path} was written by a newer GEODE (schema {revision}); install that one."
         return Finding("fault", "database", sentence)
-    if damage := _find_damage(path):
+    is_small = path.stat().st_size <= CHECKED_BYTES_MAX
+    if damage := find_damage(path) if is_small else "":
         sentence = f"{path} is damaged ({damage}); put a backup in its place."
         return Finding("fault", "database", sentence)
     if revision != SCHEMA_HEAD:
         return Finding("ok", "database", "is brought up to date at the next start, after a copy")
     return Finding("ok", "database", "is whole")
-
-
-def _find_damage(path: Path) -> str:
-    if path.stat().st_size > CHECKED_BYTES_MAX:
-        return ""
-    try:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-            (said,) = connection.execute("pragma quick_check(1)").fetchone()
-    except sqlite3.Error as error:
-        return str(error)
-    return "" if said == "ok" else str(said)
 
 
 def _look_for_daemon(folder: Path) -> Finding:

@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -141,6 +142,16 @@ def _damaged(path: Path, reason: str) -> str:
         f"{path} cannot be used as the database ({reason}); its bytes were left alone. "
         f"Move it away, or put a backup in its place, and start again."
     )
+
+
+def find_damage(path: Path) -> str:
+    """What SQLite finds wrong with a database that nobody need have closed; empty: nothing."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        return str(error)
+    return "" if said == "ok" else str(said)
 
 
 def migrate_forward(path: Path, clock: Clock) -> None:

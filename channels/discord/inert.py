@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-_CODE = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)", re.DOTALL)
+_CODE = re.compile(r"(?<!`)(`+)(?!`)[^\n]+?(?<!`)\1(?!`)")
 _LIVE = re.compile(r"(?P<slashes>\\*)(?P<sign><(?=@|#|/|:|a:|t:|id:)|@(?=everyone|here)|\|\|)")
 _LINK = re.compile(
     r"!?\[(?P<label>[^\[\]]*)\]\(<?(?P<url>(?:https?://|mailto:)[^\s()<>]*"

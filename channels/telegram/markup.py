@@ -51,6 +51,8 @@ class Rendered:
 
     text: str
     entities: list[JsonValue]
+    is_whole: bool = True
+    """Whether no code and no link had to be left out for want of entities."""
 
 
 def make_inert(text: str) -> str:
@@ -200,8 +202,12 @@ def _finish(runs: Sequence[tuple[str, tuple[Style, ...]]]) -> Rendered:
             else:
                 stretches.append((start, end))
     found = [(start, end, s) for s, places in spans.items() for start, end in places]
+    # Code that is none any more would ping whom it names: it is the last to go.
+    found.sort(key=lambda span: (span[2].kind not in ALONE, span[2].kind != "text_link", span[0]))
+    left_out, found = found[ENTITIES_MAX:], found[:ENTITIES_MAX]
     found.sort(key=lambda span: (span[0], -span[1], span[2].number))
-    return Rendered(text, [_entity(text, *span) for span in found[:ENTITIES_MAX]])
+    is_whole = all(style.kind not in (*ALONE, "text_link") for _, _, style in left_out)
+    return Rendered(text, [_entity(text, *span) for span in found], is_whole)
 
 
 def _kept(styles: tuple[Style, ...]) -> tuple[Style, ...]:

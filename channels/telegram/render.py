@@ -73,7 +73,7 @@ def render_alert(markdown: str, units_max: int) -> str:
 def render_caption(plain: str) -> JsonObject:
     """A file's caption as text and entities; one that is too long is cut."""
     rendered = render_markdown(plain)
-    if utf16_length(rendered.text) <= CAPTION_UNITS_MAX:
+    if rendered.is_whole and utf16_length(rendered.text) <= CAPTION_UNITS_MAX:
         return {"text": rendered.text, "entities": rendered.entities}
     return render_plain(plain, CAPTION_UNITS_MAX)
 
@@ -89,7 +89,7 @@ def _pieces(markdown: str, limit: int) -> Iterator[tuple[str, Rendered]]:
     """Pieces of the source with their rendering; one that grows too long is split further."""
     for source in split_markdown(markdown, limit, measure):
         rendered = render_markdown(source)
-        if utf16_length(rendered.text) <= PLANNED_UNITS_MAX:
+        if rendered.is_whole and utf16_length(rendered.text) <= PLANNED_UNITS_MAX:
             yield source, rendered if rendered.text else Rendered(make_inert(source).strip(), [])
         elif limit // 2 >= SPLIT_UNITS_MIN:
             yield from _pieces(source, limit // 2)

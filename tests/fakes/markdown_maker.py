@@ -47,6 +47,12 @@ def _table(rows: list[list[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * width, *lines[1:]])
 
 
+def _ragged(rows: list[list[str]]) -> str:
+    head, *body = rows
+    lines = [f"| {' | '.join(row)}" + " |" * (len(row) % 2) for row in body]
+    return "\n".join([f"| {' | '.join(head)} |", "|" + ":-:|" * len(head), *lines])
+
+
 CELLS = st.sampled_from(
     ["a", "步2", "`x y`", "👩‍👩‍👧‍👦", "a long cell of several words", "1.5", "مرحبا", ""]
 )
@@ -55,6 +61,12 @@ TABLES = st.integers(1, 5).flatmap(
         st.lists(CELLS, min_size=width, max_size=width), min_size=2, max_size=8
     ).map(_table)
 )
+RAGGED = st.lists(
+    st.lists(st.one_of(CELLS.filter(bool), SENTENCES), min_size=1, max_size=6),
+    min_size=2,
+    max_size=6,
+).map(_ragged)
+"""Rows with fewer or more cells than the header, any of which may be a long sentence."""
 PREFIXES: tuple[Callable[[str], str], ...] = (
     lambda text: f"# {text}",
     lambda text: f"#### {text}",
@@ -63,18 +75,45 @@ PREFIXES: tuple[Callable[[str], str], ...] = (
     lambda text: f"3. {text}\n4. next",
     lambda text: text,
 )
+NESTED = st.builds(
+    lambda quote, block: "\n".join(f"{quote}{line}" for line in block.split("\n")),
+    st.sampled_from(["> ", ">> ", "  ", "    ", "> " * 30, "> " * 70]),
+    st.one_of(SENTENCES, FENCES, TABLES, RAGGED),
+)
+HARD = st.sampled_from(
+    [
+        "[named][here] and [here]\n\n[here]: https://x.test/?a=1 'a title'",
+        "~~~\n```py\ninner = 1\n```\n~~~",
+        "````md\n```\n<@1> @everyone\n```\n````",
+        "```\nnever closed @here",
+        "- one\n  1. two\n     - three\n\n       four\n- > five\n  > ```\n  > six\n  > ```",
+        "setext\n===\nfirst\\\nsecond  \nthird\r\nfourth\rfifth",
+        "<div onclick='x'>\nraw <!-- note -->\n</div>",
+        "**a *b ~~c `d` [e](https://x.test) f~~ g* h**",
+        "a\u0301\u0302" * 900 + " क्षि" * 500 + "\u1112\u1161\u11ab" * 400,
+        "`@ana_banana` " * 150,
+    ]
+)
 BLOCKS = st.one_of(
     SENTENCES,
     st.builds(lambda make, text: make(text), st.sampled_from(PREFIXES), SENTENCES),
     LONG,
     FENCES,
     TABLES,
+    RAGGED,
+    NESTED,
+    HARD,
     st.just("---"),
 )
 STYLED = st.builds(lambda make, text: make(text), st.sampled_from(PREFIXES), SENTENCES)
-TEXTS = st.lists(st.one_of(SENTENCES, FENCES, LONG, STYLED), min_size=1, max_size=9).map(
-    "\n\n".join
+QUOTED = st.builds(
+    lambda quote, text: f"{quote}{text}",
+    st.sampled_from(["> ", ">> ", "    ", "> " * 30, "> " * 70]),
+    SENTENCES,
 )
+TEXTS = st.lists(
+    st.one_of(SENTENCES, FENCES, LONG, STYLED, QUOTED, HARD), min_size=1, max_size=9
+).map("\n\n".join)
 """The same without tables, whose cells a narrow screen is told in another order."""
 DOCUMENTS = st.lists(BLOCKS, min_size=1, max_size=9).map("\n\n".join)
 """Whole documents: headings, quotes, lists, code, tables, any script, emoji, and long lines."""

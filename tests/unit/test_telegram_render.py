@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from channels.fields import objects_of
 from channels.rehearsal.telegram_rules import check_text
 from channels.telegram.markup import make_inert, render_markdown
-from channels.telegram.render import render_parts
+from channels.telegram.render import render_caption, render_parts
 from channels.text import utf16_length
 from geode.messages import JsonObject, OutboundBody
 
@@ -120,3 +120,26 @@ def test_every_part_is_what_telegram_takes(markdown: str) -> None:
         assert check_text(payload) == ""
         assert len(objects_of(payload, "entities")) <= 100
         assert part.plain.strip()
+
+
+def test_code_that_finds_no_entity_goes_in_a_further_message_and_pings_nobody() -> None:
+    parts = render_parts(OutboundBody("`@ana_smith` " * 150))
+
+    assert len(parts) > 1
+    for part in parts:
+        entities = objects_of(dict(part.payload), "entities")
+        assert len(entities) == str(part.payload["text"]).count("@ana_smith")
+
+
+def test_code_keeps_its_entity_where_styles_need_too_many() -> None:
+    (part,) = render_parts(OutboundBody("**b** _i_ " * 80 + "`@ana_smith`"))
+
+    kinds = [entity["type"] for entity in objects_of(dict(part.payload), "entities")]
+    assert (len(kinds), kinds[-1]) == (100, "code")
+
+
+def test_caption_with_too_much_code_for_its_entities_pings_nobody() -> None:
+    caption = render_caption("`@ana` " * 110)
+
+    assert "entities" not in caption
+    assert "@ana" not in str(caption["text"])

@@ -99,3 +99,20 @@ def test_cut_counts_utf16_units_and_never_leaves_half_a_character() -> None:
 
 def test_cut_makes_progress_when_nothing_fits() -> None:
     assert cut_text(FAMILY, 0) == (FAMILY[0], FAMILY[1:])
+
+
+@pytest.mark.parametrize(
+    "cluster", ["\u0915\u094d\u0937\u093f", "\u1112\u1161\u11ab", "\u2764\ufe0f\u200d\U0001f525"]
+)
+def test_cut_keeps_conjuncts_syllables_and_joined_emoji_whole(cluster: str) -> None:
+    for limit in range(1, 3 + len(cluster)):
+        head, tail = cut_text("xx" + cluster, limit)
+        assert cluster in (head[2:], tail) or cluster in tail
+
+
+def test_split_of_one_endless_character_ends_and_loses_nothing() -> None:
+    text = "a" + "\u0301" * 20_000
+
+    parts = split_markdown(text, 200)
+
+    assert "".join(parts) == text

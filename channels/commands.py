@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from geode.messages import COMMANDS, ChatCommand, InboundMessage
+from geode.messages import ALIASES, COMMANDS, ChatCommand, InboundMessage
 
 MARKS = "!/"
 """What a command begins with; full-width forms count as these."""
@@ -30,6 +30,7 @@ def parse_command(
     if not mark and (not is_mention or argument or opens_thread):
         return None
     verb = verb.lower()
+    verb = ALIASES.get(verb, verb) if mark else verb
     return (verb, argument) if verb in COMMANDS else None
 
 

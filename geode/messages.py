@@ -162,6 +162,8 @@ COMMANDS = (
     *("model", "review", "effects", "computer", "compact", "forget"),
 )
 """The verbs that are commands on every platform; any other word is an ordinary message."""
+ALIASES = {"reset": "new", "id": "whoami", "compress": "compact"}
+"""Other words for verbs; in a message they are commands only behind a mark, as in `!reset`."""
 
 
 @dataclass(frozen=True, slots=True)

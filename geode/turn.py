@@ -226,8 +226,7 @@ class TurnRunner:
     ) -> FinishedTurn:
         """Run the loop until its candidate is accepted, or the turn ends for another reason."""
         deadline = self._deadline(claim, restored.state)
-        left_s, is_due = self._remaining_s(deadline), claim.should_compact
-        start = TurnStart(restored.history, restored.state, left_s, should_compact=is_due)
+        start = TurnStart(restored.history, restored.state, self._remaining_s(deadline))
         while True:
             end = await session.loop.arun(start)
             if end.reason not in DELIVERABLE:
@@ -305,10 +304,7 @@ class TurnRunner:
             turns.end_turn(tx, claim.turn_id, _totals(finished), now_us)
             inbox.finish_rows(tx, claim.turn_id)
             outbox.add_outbox(tx, claim.session_id, answer, now_us)
-            sessions.release_session(
-                *(tx, claim.session_id, SessionState.IDLE, now_us),
-                was_compacted=claim.should_compact,
-            )
+            sessions.release_session(tx, claim.session_id, SessionState.IDLE, now_us)
             return inbox.has_queued(tx, claim.session_id)
 
         has_more = await self._write_patiently(claim.session_id, unit)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 
 from geode.intake import reports, steering
 from geode.intake.access import Admitted
 from geode.intake.desk import Asked, Audience, DeskView, Reply, audience_of
 from geode.intake.outcomes import Stored
-from geode.messages import COMMANDS, ChatCommand
+from geode.messages import ALIASES, COMMANDS, ChatCommand
 from geode.ports import Accepted
 from geode.reply import command_sentences as said
 from geode.store import outbox, sessions
 from geode.store.database import Tx
 from geode.store.outbox import NewOutbox
+
+WORD_CHARS_MAX = 20
 
 AUDIENCES: Mapping[str, Audience] = {
     "help": Audience.ADMITTED,
@@ -31,9 +34,10 @@ def run_command(
     tx: Tx, admitted: Admitted, command: ChatCommand, view: DeskView, now_us: int
 ) -> Stored:
     """Do what the command says, within what the person may, and answer it once."""
-    if command.verb not in COMMANDS:
-        return _refuse("command.unknown", said.UNKNOWN)
     role = audience_of(admitted.binding, command.sender)
+    command = replace(command, verb=ALIASES.get(command.verb, command.verb))
+    if command.verb not in COMMANDS:
+        return _refuse("command.unknown", said.describe_unknown(_find_near(command.verb, role)))
     if role < AUDIENCES[command.verb]:
         return _refuse("command.not_yours", said.NOT_YOURS.format(verb=command.verb))
     session_id = sessions.find_session(tx, command.thread)
@@ -47,6 +51,14 @@ def run_command(
 def may_use(role: Audience) -> tuple[str, ...]:
     """The verbs that are built and that somebody of this role may use."""
     return tuple(verb for verb in said.SUMMARIES if AUDIENCES[verb] <= role)
+
+
+def _find_near(word: str, role: Audience) -> str:
+    """The verb that was perhaps meant, of those that the person may use; empty: none is near."""
+    verbs = may_use(role)
+    words = [*verbs, *(alias for alias, verb in ALIASES.items() if verb in verbs)]
+    near = get_close_matches(word[:WORD_CHARS_MAX], words, n=1)
+    return ALIASES.get(near[0], near[0]) if near else ""
 
 
 def _answer(asked: Asked) -> Reply:
@@ -67,7 +79,6 @@ def _answer(asked: Asked) -> Reply:
 _ANYWHERE: Mapping[str, Callable[[Asked], Reply]] = {
     "whoami": reports.tell_person,
     "model": reports.tell_model,
-    "review": reports.tell_reviews,
     "jobs": reports.tell_jobs,
     "computer": reports.tell_computer,
 }
@@ -76,6 +87,7 @@ _IN_A_CONVERSATION: Mapping[str, Callable[[Asked], Reply]] = {
     "usage": reports.tell_usage,
     "effects": reports.tell_effects,
     "why": reports.tell_refusals,
+    "review": reports.tell_reviews,
     "stop": steering.stop,
     "new": steering.begin_chapter,
     "compact": steering.ask_compaction,

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from geode.intake.desk import Asked, Audience, Reply
 from geode.loop.prompt import day_start_us
+from geode.messages import SessionState
 from geode.reply import command_sentences as said
+from geode.reply.effect_cards import show_time
 from geode.store import receipts, sessions, standing, timeline
 from geode.store.standing import Spent
+from geode.store.timeline import StoredEntry
 
 EFFECTS_MAX = 20
 REFUSALS_MAX = 5
+DIGITS_MAX = 12
+REFUSED = "tool_refused"
+CALL_MARK = "c"
+"""Before the number of a refused call, as in `why c12`."""
 
 _ROLES = {
     Audience.ADMITTED: "a guest",
@@ -40,11 +47,12 @@ def tell_status(asked: Asked) -> Reply:
         session_id=asked.session,
         tokens=standing.sum_session(asked.tx, asked.session).tokens,
         left=said.describe_left(_read_left(asked)),
-        cards=standing.count_cards(asked.tx, asked.session),
+        reviews=_count_reviews(asked),
     )
-    if asked.role < Audience.OPERATORS:
-        return Reply(line)
-    return Reply(f"{line}\n{said.describe_channels(asked.view.channels)}")
+    lines = [line, *said.describe_cards(standing.count_cards(asked.tx, asked.session))]
+    if asked.role is Audience.OPERATORS:
+        lines.append(said.describe_channels(asked.view.channels))
+    return Reply("\n".join(lines))
 
 
 def tell_usage(asked: Asked) -> Reply:
@@ -65,15 +73,28 @@ def tell_effects(asked: Asked) -> Reply:
 
 
 def tell_refusals(asked: Asked) -> Reply:
-    """/why: the last calls that were refused, each with the rule that refused it."""
-    found = timeline.read_last(asked.tx, asked.session, "tool_refused", REFUSALS_MAX)
-    rows = [tuple(str(body.get(k, "")) for k in ("tool", "rule", "reason")) for body in found]
-    return Reply(said.describe_refusals(rows))
+    """/why: the last calls that were refused, or one of them, with the rule that refused it."""
+    wanted = asked.command.argument.split()
+    if not wanted:
+        found = timeline.read_last(asked.tx, asked.session, REFUSED, REFUSALS_MAX)
+        return Reply(said.describe_refusals([_refused_of(entry) for entry in found]))
+    number = wanted[0].lower().removeprefix(CALL_MARK)
+    is_number = number.isascii() and number.isdecimal() and len(number) <= DIGITS_MAX
+    entry = is_number and timeline.find_entry(asked.tx, asked.session, REFUSED, int(number))
+    if not entry:
+        return Reply(said.describe_unknown_call(wanted[0]))
+    return Reply(said.describe_refusal(_refused_of(entry), show_time(entry.at_us)))
+
+
+def _refused_of(entry: StoredEntry) -> said.RefusedCall:
+    body = entry.body
+    tool, rule, reason = (str(body.get(name, "")) for name in ("tool", "rule", "reason"))
+    return said.RefusedCall(f"{CALL_MARK}{entry.seq}", tool, rule, reason)
 
 
 def tell_reviews(asked: Asked) -> Reply:
-    """/review: nothing here escalates to people yet."""
-    return Reply(said.NO_REVIEW)
+    """/review"""
+    return Reply(said.describe_reviews(_count_reviews(asked)))
 
 
 def tell_jobs(asked: Asked) -> Reply:
@@ -84,6 +105,11 @@ def tell_jobs(asked: Asked) -> Reply:
 def tell_computer(asked: Asked) -> Reply:
     """/computer: it is off wherever it is not built."""
     return Reply(said.NO_COMPUTER)
+
+
+def _count_reviews(asked: Asked) -> int:
+    row = sessions.read_session(asked.tx, asked.session)
+    return int(row.state == SessionState.AWAITING_REVIEW)
 
 
 def _line(name: str, spent: Spent) -> str:

@@ -7,11 +7,15 @@ from typing import Any
 
 from geode.intake.desk import Asked, Audience, Reply
 from geode.intake.outcomes import Stored
+from geode.loop.state import LoopState
 from geode.messages import JsonObject, SessionState, TurnId
 from geode.ports import Accepted
 from geode.reply import command_sentences as said
-from geode.store import inbox, sessions, turns
+from geode.store import conversation, inbox, sessions, turns
 from geode.store.timeline import TimelineEntry, append_entries
+
+SHORT_CHARS = 4_000
+"""A summary of less than this would hardly be shorter."""
 
 _ANSWERED = Stored(Accepted("answered"))
 
@@ -66,10 +70,19 @@ def begin_chapter(asked: Asked) -> Reply:
 def ask_compaction(asked: Asked) -> Reply:
     """/compact: the next turn that is taken up shortens what the model is shown."""
     row = sessions.read_session(asked.tx, asked.session)
+    is_idle = row.state == SessionState.IDLE
+    if row.chapter_due or (is_idle and _measure_shown(asked, row.chapter) < SHORT_CHARS):
+        return Reply(said.NEW_ANYWAY if row.chapter_due else said.SHORT_ALREADY)
     sessions.ask_compaction(asked.tx, asked.session)
     _note(asked, {}, row.turn_id)
-    is_idle = row.state == SessionState.IDLE
     return Reply(said.COMPACTION if is_idle else said.COMPACTION_LATER, concerns_others=True)
+
+
+def _measure_shown(asked: Asked, chapter: int) -> int:
+    """Characters of what the next turn would be shown word for word."""
+    known = conversation.load_checkpoint(asked.tx, asked.session)
+    start = LoopState.from_json(known.state).context_start if known is not None else 0
+    return conversation.measure_tail(asked.tx, asked.session, chapter, start)
 
 
 def _note(asked: Asked, more: JsonObject, turn_id: str) -> None:

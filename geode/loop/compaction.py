@@ -50,6 +50,17 @@ def choose_cut(tail: Sequence[Message], keep_tokens: int) -> int:
     return cut
 
 
+def obey_wish(run: TurnRun) -> None:
+    """Have the view shortened before the next call when people asked for it since the last time.
+
+    That it was obeyed is part of the state that is stored with the outcome: a crash before that
+    leaves the wish open, and one that helps nothing is not tried again at every turn.
+    """
+    if run.state.shorten_asked > run.state.shorten_done:
+        run.should_compact = True
+        run.state = replace(run.state, shorten_done=run.state.shorten_asked)
+
+
 async def fit_context(run: TurnRun) -> Ending | None:
     """Shorten the view until the next request fits, or end the turn with the way out."""
     limit = run.parts.limits.context_tokens_max

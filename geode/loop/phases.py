@@ -12,7 +12,7 @@ from geode.errors import ModelError
 from geode.llm.errors import Billing, ContextOverflow, Refused
 from geode.loop import notes
 from geode.loop.batches import run_batch
-from geode.loop.compaction import fit_context
+from geode.loop.compaction import fit_context, obey_wish
 from geode.loop.limits import RoundKind, Spent, choose_round
 from geode.loop.pairing import clean_message, own_call_ids
 from geode.loop.pictures import blame_pictures, show_pictures
@@ -39,6 +39,7 @@ def prepare_input(parts: LoopParts, start: TurnStart) -> TurnRun:
     run = TurnRun.begin(parts, start, build_prompt(parts.sources))
     if start.note:
         run.add(write_note(start.note))
+    obey_wish(run)
     return run
 
 

@@ -99,7 +99,6 @@ class TurnRun:
             began=now,
             unsaved=list(start.unsaved),
             entries=list(start.entries),
-            should_compact=start.should_compact,
         )
 
     def add(self, message: Message) -> None:

@@ -42,6 +42,10 @@ class LoopState:
     """An effect of this turn has an unknown outcome: nothing is repaired automatically."""
     hidden_pictures: tuple[str, ...] = ()
     """Hashes of pictures in requests that the provider refused; they are not shown again."""
+    shorten_asked: int = 0
+    """How often people asked in this chapter that it is shortened."""
+    shorten_done: int = 0
+    """The last of these askings that was obeyed; stored together with what came of it."""
 
     def to_json(self) -> JsonObject:
         """The state as JSON."""
@@ -64,6 +68,8 @@ class LoopState:
             "observed_count": self.observed_count,
             "has_uncertain": self.has_uncertain,
             "hidden_pictures": list(self.hidden_pictures),
+            "shorten_asked": self.shorten_asked,
+            "shorten_done": self.shorten_done,
         }
 
     @staticmethod
@@ -82,6 +88,8 @@ class LoopState:
                 "results",
                 "observed_tokens",
                 "observed_count",
+                "shorten_asked",
+                "shorten_done",
             )
             if name in body
         }
@@ -106,6 +114,8 @@ class LoopState:
             observed_tokens=self.observed_tokens,
             observed_count=self.observed_count,
             hidden_pictures=self.hidden_pictures,
+            shorten_asked=self.shorten_asked,
+            shorten_done=self.shorten_done,
         )
 
 
@@ -122,8 +132,6 @@ class TurnStart:
     """The chapter's first request; empty: the first message of `history` that a person wrote."""
     history_offset: int = 0
     """Messages of the chapter before `history[0]`; at most `state.context_start`."""
-    should_compact: bool = False
-    """A person asked that the conversation is shortened before the first call."""
     unsaved: tuple[Message, ...] = ()
     """Messages of an earlier run of this turn that are not stored yet; they follow `history`."""
     entries: tuple[TimelineEntry, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from geode.ports import ChannelStatus
 from geode.reply.escaping import escape_markdown, escape_unseen, quote_name
@@ -14,18 +15,23 @@ SUMMARIES: Mapping[str, str] = {
     "usage": "tokens and cost of this conversation and of today",
     "stop": "end what runs here and drop the messages that wait",
     "new": "begin afresh: I forget what was said in this conversation",
-    "why": "why tool calls were refused in this conversation",
+    "why": "which tool calls were refused, and by which rule; `why ID` tells all of one",
     "model": "which model answers",
     "effects": "effects whose outcome nobody knows, and how to settle them",
     "compact": "shorten what I carry of this conversation before the next answer",
 }
 """One line for every verb that is built, in the order of /help."""
 
+LINE_CHARS_MAX = 160
+REASON_CHARS_MAX = 2_000
+"""Of a refusal's reason, in a list and alone."""
+
 NO_CONVERSATION = "There is no conversation here yet. Write to me, and it begins."
 INSIDE_A_THREAD = (
     "A slash command does not tell me which thread you mean. Inside a thread, write `!{verb}`."
 )
-UNKNOWN = "I do not know that command. `help` lists those you may use here."
+HELP = "`help` lists those you may use here."
+UNKNOWN = f"I do not know that command. {HELP}"
 NOT_YOURS = "Only an operator of this place may use `{verb}`; ask one of them."
 NOT_BUILT = "`{verb}` is not built in this version."
 NOT_YOUR_REVIEW = (
@@ -39,6 +45,7 @@ ASKED_SINCE = "What runs here was asked for after that, so it goes on."
 APPROVAL_DENIED = "What waited for an approval is denied."
 REVIEW_REJECTED = "The answer that waited for a review is dropped."
 NO_REVIEW = "No answer waits for a review here."
+ONE_REVIEW = "1 answer waits for a review here. `stop` drops it."
 NO_JOBS = "There are no scheduled jobs here."
 NO_COMPUTER = "Computer use is off, and this version cannot switch it on."
 NO_REFUSAL = "No tool call of this conversation was refused."
@@ -47,9 +54,11 @@ COMPACTION = (
     "Nothing that was said here is deleted."
 )
 COMPACTION_LATER = (
-    "After the turn that runs now I shorten what I carry of this conversation. "
-    "Nothing that was said here is deleted."
+    "When I take this conversation up again, I first shorten what I carry of it; what is under way "
+    "now goes on. Nothing that was said here is deleted."
 )
+SHORT_ALREADY = "There is nothing to shorten: I carry little of this conversation."
+NEW_ANYWAY = "There is nothing to shorten: the next message begins a new chapter."
 NEW_CHAPTER = (
     "The next message begins a new chapter: I no longer know what was said here before. "
     "Files and memory stay."
@@ -73,14 +82,20 @@ def describe_person(person_id: str, place: str, role: str, binding: str) -> str:
 
 
 def describe_state(
-    *, state: str, model: str, session_id: str, tokens: int, left: str, cards: int
+    *, state: str, model: str, session_id: str, tokens: int, left: str, reviews: int
 ) -> str:
     """The first line of /status."""
-    waiting = "1 open card" if cards == 1 else f"{cards} open cards"
     return (
         f"{state.replace('_', ' ').capitalize()} · model `{model}` · session `{session_id}` · "
-        f"{tokens:,} tokens · {left} · 0 reviews waiting, {waiting} · next job: none"
+        f"{tokens:,} tokens · budget left: {left} · pending reviews: {reviews} · next job: none"
     )
+
+
+def describe_cards(count: int) -> list[str]:
+    """The line of /status about cards that nobody has decided; none when there are none."""
+    if not count:
+        return []
+    return ["1 card waits for an operator." if count == 1 else f"{count} cards wait for operators."]
 
 
 def describe_channels(channels: Mapping[str, ChannelStatus]) -> str:
@@ -96,7 +111,7 @@ def describe_left(left_micro_usd: int | None) -> str:
     """What is left of the day's budget."""
     if left_micro_usd is None:
         return "no daily limit"
-    return f"{_usd(left_micro_usd)} left today"
+    return f"{_usd(left_micro_usd)} today"
 
 
 def describe_spent(name: str, *, turns: int, read: int, written: int, micro_usd: int) -> str:
@@ -136,15 +151,49 @@ def describe_effects(uncertain: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def describe_refusals(refused: Sequence[tuple[str, ...]]) -> str:
-    """Tool, rule and reason of the calls that were refused last, newest first."""
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A tool call that was refused: text of the model and of tools, so all of it is quoted."""
+
+    id: str
+    tool: str
+    rule: str
+    reason: str
+
+
+def describe_refusals(refused: Sequence[RefusedCall]) -> str:
+    """The calls that were refused last, newest first, each on one line."""
     if not refused:
         return NO_REFUSAL
-    lines = [
-        f"- {quote_name(tool)}: {escape_markdown(escape_unseen(reason))} Rule: `{rule}`"
-        for tool, rule, reason in refused
-    ]
-    return "\n".join(["Refused last, newest first:", *lines])
+    lines = [f"- {_say_refused(call, LINE_CHARS_MAX)}" for call in refused]
+    return "\n".join(["Refused last, newest first:", *lines, "`why ID` tells all of one."])
+
+
+def describe_refusal(call: RefusedCall, when: str) -> str:
+    """One call that was refused, with its whole reason."""
+    return f"{_say_refused(call, REASON_CHARS_MAX)} {when}."
+
+
+def describe_unknown_call(word: str) -> str:
+    """What is said of an id that names no refused call."""
+    return f"No refused call here is called {quote_name(word)}. `why` lists the last ones."
+
+
+def describe_reviews(count: int) -> str:
+    """What /review tells."""
+    return ONE_REVIEW if count else NO_REVIEW
+
+
+def describe_unknown(near: str) -> str:
+    """What is said of a word that is no command, with the one that was perhaps meant."""
+    return f"I do not know that command. Did you mean `{near}`? {HELP}" if near else UNKNOWN
+
+
+def _say_refused(call: RefusedCall, chars_max: int) -> str:
+    reason = " ".join(call.reason.split())
+    reason = reason if len(reason) <= chars_max else f"{reason[: chars_max - 1]}…"
+    told = escape_markdown(escape_unseen(reason))
+    return f"`{call.id}` {quote_name(call.tool)}: {told} Rule: `{call.rule}`."
 
 
 def describe_stop(said: str, dropped: int) -> str:

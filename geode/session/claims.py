@@ -55,8 +55,8 @@ class Claim:
     """Messages of the session in all, `history` included."""
     checkpoint: Checkpoint | None
     started_at_us: int
-    should_compact: bool = False
-    """A person asked that the conversation is shortened before this turn's first call."""
+    shorten_asked: int = 0
+    """How often people asked in this chapter that it is shortened."""
     is_stopped: bool = False
     """A person wants the turn to end without an answer."""
 
@@ -162,7 +162,7 @@ def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:
         position=row.next_position + 1,
         checkpoint=conversation.load_checkpoint(tx, session_id),
         started_at_us=terms.now_us,
-        should_compact=bool(row.compact_due),
+        shorten_asked=0 if row.chapter_due else row.compact_due,
     )
 
 
@@ -187,7 +187,7 @@ def _resume(tx: Tx, row: Any, terms: ClaimTerms) -> Claim:
         position=row.next_position,
         checkpoint=conversation.load_checkpoint(tx, session_id),
         started_at_us=turn.started_at_us,
-        should_compact=bool(row.compact_due),
+        shorten_asked=row.compact_due,
         is_stopped=turn.stopped_by != "",
     )
 

@@ -42,6 +42,11 @@ class TurnRestorer:
 
         The thread is asked about what cannot be read back, in the same transaction.
         """
+        restored = await self._restore(claim)
+        state = replace(restored.state, shorten_asked=claim.shorten_asked)
+        return replace(restored, state=state)
+
+    async def _restore(self, claim: Claim) -> RestoredTurn:
         checkpoint = claim.checkpoint
         if checkpoint is None:
             return RestoredTurn(claim.history, LoopState())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import orjson
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import (
@@ -149,6 +149,18 @@ def load_messages(tx: Connection, session_id: SessionId, chapter: int) -> tuple[
     """The chapter's messages in order."""
     rows = _LOAD.tuples(tx, {"session": session_id, "part": chapter})
     return tuple([body_to_message(*row) for row in rows])
+
+
+def measure_tail(tx: Connection, session_id: SessionId, chapter: int, start: int) -> int:
+    """Characters of the chapter's stored messages from the one of that number on."""
+    tail = (
+        select(messages.c.body)
+        .where(messages.c.session_id == session_id, messages.c.chapter == chapter)
+        .order_by(messages.c.position)
+        .offset(start)
+        .subquery()
+    )
+    return int(tx.execute(select(func.sum(func.length(tail.c.body)))).scalar_one() or 0)
 
 
 def save_checkpoint(

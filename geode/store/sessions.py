@@ -46,7 +46,7 @@ _TAKE = Statement(
 _BEGIN_CHAPTER = Statement(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
-    .values(chapter=sessions.c.chapter + 1, chapter_due=0)
+    .values(chapter=sessions.c.chapter + 1, chapter_due=0, compact_due=0)
 )
 _RELEASE = Statement(
     update(sessions)
@@ -55,7 +55,6 @@ _RELEASE = Statement(
         state=bindparam("new_state"),
         lease_owner="",
         lease_until_us=0,
-        compact_due=sessions.c.compact_due * bindparam("kept"),
         turn_id="",
         active_at_us=bindparam("now_us"),
     )
@@ -127,7 +126,8 @@ def ask_chapter(tx: Connection, session_id: SessionId) -> None:
 
 def ask_compaction(tx: Connection, session_id: SessionId) -> None:
     """The next turn that is claimed shortens the conversation before it asks the model."""
-    tx.execute(update(sessions).where(sessions.c.id == session_id).values(compact_due=1))
+    counted = {"compact_due": sessions.c.compact_due + 1}
+    tx.execute(update(sessions).where(sessions.c.id == session_id).values(counted))
 
 
 def begin_chapter(tx: Connection, session_id: SessionId) -> None:
@@ -148,19 +148,10 @@ def take_lease(tx: Connection, session_id: SessionId, lease: NewLease) -> int:
 
 
 def release_session(
-    tx: Connection,
-    session_id: SessionId,
-    state: SessionState,
-    now_us: int,
-    *,
-    was_compacted: bool = False,
+    tx: Connection, session_id: SessionId, state: SessionState, now_us: int
 ) -> None:
-    """Give the lease back; the caller has proven its epoch in the same transaction.
-
-    `was_compacted`: the turn did what `ask_compaction` asked before it was claimed.
-    """
-    values: dict[str, object] = {"session": session_id, "new_state": str(state), "now_us": now_us}
-    _RELEASE.run(tx, {**values, "kept": int(not was_compacted)})
+    """Give the lease back; the caller has proven its epoch in the same transaction."""
+    _RELEASE.run(tx, {"session": session_id, "new_state": str(state), "now_us": now_us})
 
 
 def expire_leases(tx: Connection) -> int:

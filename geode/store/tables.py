@@ -62,8 +62,8 @@ sessions = Table(
 )
 """`earlier_before`: not empty while the thread's earlier messages are still to be read.
 
-`chapter_due`: 1 when the next turn begins a new chapter; `compact_due`: 1 when it first shortens
-the conversation.
+`chapter_due`: 1 when the next turn begins a new chapter; `compact_due`: how often people
+asked in this chapter that it is shortened, of which the checkpoint knows the last that was obeyed.
 """
 
 threads = Table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -45,15 +46,46 @@ def chain_hash(prev_hash: str, seq: int, kind: str, turn_id: str, body: str, at_
     return hashlib.sha256(row.encode()).hexdigest()
 
 
-def read_last(tx: Connection, session_id: SessionId, kind: str, limit: int) -> list[JsonObject]:
-    """The bodies of the newest rows of a kind, newest first."""
+LOOK_BACK_ROWS_MAX = 5_000
+"""So far back rows of one kind are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """A row of a session's timeline."""
+
+    seq: int
+    body: JsonObject
+    at_us: int
+
+
+def read_last(tx: Connection, session_id: SessionId, kind: str, limit: int) -> list[StoredEntry]:
+    """The newest rows of a kind, newest first."""
+    return _read_kind(tx, session_id, kind, limit)
+
+
+def find_entry(tx: Connection, session_id: SessionId, kind: str, seq: int) -> StoredEntry | None:
+    """The row of that number, if it is of that kind."""
+    found = _read_kind(tx, session_id, kind, 1, timeline.c.seq == seq)
+    return found[0] if found else None
+
+
+def _read_kind(
+    tx: Connection, session_id: SessionId, kind: str, limit: int, *conditions: Any
+) -> list[StoredEntry]:
+    since = _HEAD.first(tx, {"session": session_id}).timeline_seq - LOOK_BACK_ROWS_MAX
     rows = tx.execute(
-        select(timeline.c.body)
-        .where(timeline.c.session_id == session_id, timeline.c.kind == kind)
+        select(timeline.c.seq, timeline.c.body, timeline.c.at_us)
+        .where(
+            timeline.c.session_id == session_id,
+            timeline.c.seq > since,
+            timeline.c.kind == kind,
+            *conditions,
+        )
         .order_by(timeline.c.seq.desc())
         .limit(limit)
     )
-    return [orjson.loads(row.body) for row in rows]
+    return [StoredEntry(row.seq, orjson.loads(row.body), row.at_us) for row in rows]
 
 
 def append_entries(

@@ -19,6 +19,9 @@ from channels.commands import parse_command
         ("/new", True, ("new", "")),
         ("／new", True, ("new", "")),
         ("/model anthropic/x", True, ("model", "anthropic/x")),
+        ("!reset", False, ("new", "")),
+        ("/id", True, ("whoami", "")),
+        ("!COMPRESS", False, ("compact", "")),
     ],
 )
 def test_command_is_read(text: str, is_mention: bool, command: tuple[str, str]) -> None:
@@ -35,6 +38,8 @@ def test_command_is_read(text: str, is_mention: bool, command: tuple[str, str]) 
         ("!", True),
         ("", True),
         ("help me", True),
+        ("reset", True),
+        ("id", True),
         ("stop\nthe server", True),
         ("say !stop", False),
     ],

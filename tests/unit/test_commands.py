@@ -15,7 +15,7 @@ from sqlalchemy import insert, update
 from geode.intake.commands import AUDIENCES, may_use
 from geode.intake.desk import Audience, Desk
 from geode.intake.inbox import Inbox
-from geode.messages import COMMANDS, Person, SessionState, Thread
+from geode.messages import ALIASES, COMMANDS, Person, SessionState, Thread
 from geode.ports import Accepted, ChannelStatus
 from geode.reply import command_sentences as said
 from geode.settings import Settings
@@ -136,8 +136,21 @@ async def test_status_tells_state_model_session_tokens_budget_cards_and_next_job
 
     assert answer == (
         f"Awaiting approval · model `scripted/model` · session `{session_id}` · 1,234 tokens · "
-        "no daily limit · 0 reviews waiting, 2 open cards · next job: none"
+        "budget left: no daily limit · pending reviews: 0 · next job: none\n"
+        "2 cards wait for operators."
     )
+
+
+async def test_status_counts_the_answer_that_waits_for_a_review(room: SpineRoom) -> None:
+    before = await told(room, "review", dedupe_key="without a conversation")
+    await enter_state(room, SessionState.AWAITING_REVIEW)
+
+    status, review = await told(room, "status"), await told(room, "review")
+
+    assert before == said.NO_CONVERSATION
+    assert status.splitlines()[0].startswith("Awaiting review · ")
+    assert " · pending reviews: 1 · " in status.splitlines()[0]
+    assert review == said.ONE_REVIEW
 
 
 async def test_status_tells_operators_alone_how_the_channels_are(room: SpineRoom) -> None:
@@ -213,6 +226,33 @@ async def test_unknown_command_is_refused_in_private_and_stores_no_notice(room: 
 
     assert accepted == Accepted("refused", "command.unknown", said.UNKNOWN)
     assert await room.rows(outbox.c.id) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "sender", "near"),
+    [
+        ("statsu", "U2", "status"),
+        ("resett", "U2", "new"),
+        ("compct", "U1", "compact"),
+        ("compct", "U2", ""),
+        ("x" * 4_000, "U2", ""),
+    ],
+)
+async def test_unknown_command_hints_at_the_nearest_one_that_the_person_may_use(
+    room: SpineRoom, word: str, sender: str, near: str
+) -> None:
+    accepted = await give(room, word, sender)
+
+    assert accepted == Accepted("refused", "command.unknown", said.describe_unknown(near))
+
+
+@pytest.mark.parametrize(("alias", "verb"), [*ALIASES.items()])
+async def test_alias_is_the_verb_it_stands_for(room: SpineRoom, alias: str, verb: str) -> None:
+    await room.say("hi")
+
+    answer = await told(room, alias)
+
+    assert answer == await told(room, verb)
 
 
 async def test_command_begins_no_conversation_and_no_following(room: SpineRoom) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from wcwidth import grapheme_boundary_before
+
 PARTS_SHOWN_MAX = 50
 """An answer of more messages than this goes as a file; a report of 151,000 characters is said."""
 BEGIN_CHARS_MAX = 2_500
@@ -21,7 +23,8 @@ def is_long(parts: int) -> bool:
 
 def shorten_answer(text: str) -> str:
     """The beginning of an answer, at the end of a paragraph, with no code left open."""
-    begin = text[:BEGIN_CHARS_MAX]
+    # Where nothing is a paragraph, the end is at least that of a character as a reader sees it.
+    begin = text[: grapheme_boundary_before(text, BEGIN_CHARS_MAX + 1) or BEGIN_CHARS_MAX]
     at = max(begin.rfind("\n\n"), begin.rfind("\n") if "\n\n" not in begin else -1)
     begin = (begin[:at] if at > BEGIN_CHARS_MAX // 2 else begin).rstrip()
     return f"{_closed(begin)}\n\n{TOLD.format(name=NAME)}"

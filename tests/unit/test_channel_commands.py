@@ -1,4 +1,4 @@
-"""A command is told from a message that only looks like one."""
+"""A command is told from a message that only looks like one (IN-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory belongs to a binding, is saved once, and is found in any script."""
+"""Memory belongs to a binding, is saved once, and is found in any script (IN-03)."""
 
 from __future__ import annotations
 

@@ -11,10 +11,14 @@ from fakes.spine_room import open_room
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geode.messages import OutboundBody
+from geode.messages import OutboundBody, SessionId
 from geode.reply.long_answers import BEGIN_CHARS_MAX, PARTS_SHOWN_MAX, TOLD, shorten_answer
+from geode.session.outgoing import Outgoing
+from geode.session.shelf import Shelf
+from geode.store.blobs import Blobs
 from geode.store.file_json import files_from_json
 from geode.store.tables import outbox
+from geode.tools.workspace import Workspaces
 
 PARAGRAPH = "The heron stands in the reeds. " * 12
 LINES = st.lists(
@@ -66,3 +70,23 @@ async def test_answer_of_many_messages_goes_as_a_file_with_its_beginning(
         kept = room.folder / "outgoing" / file.sha256
         assert kept.read_text() == text
         assert file.name == "answer.md"
+
+
+def test_beginning_ends_with_a_whole_character() -> None:
+    family = "👩‍👩‍👧‍👦"
+
+    begin, _, _ = shorten_answer("x" + family * 1_000).rpartition("\n\n")
+
+    assert begin == "x" + family * (len(begin) // len(family))
+
+
+async def test_file_of_a_long_answer_is_the_source_without_secrets(tmp_path: Path) -> None:
+    text = "\n---\n".join(f"{n}. {PARAGRAPH} xoxb-own-secret" for n in range(400))
+    async with open_room(tmp_path) as room:
+        shelf = Shelf(Workspaces(tmp_path / "files"), tmp_path, Blobs(tmp_path / "outgoing"))
+        outgoing = Outgoing(shelf, lambda said: said.replace("xoxb-own-secret", "[redacted]"))
+
+        _, (file,) = await outgoing.attach(SessionId("s1"), text, LoopbackChannel(room.platform))
+
+        kept = (tmp_path / "outgoing" / file.sha256).read_text()
+        assert kept == text.replace("xoxb-own-secret", "[redacted]")

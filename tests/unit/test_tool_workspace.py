@@ -1,4 +1,4 @@
-"""Nothing outside a session's folder is read or changed, whatever lies in the folder."""
+"""Nothing outside a session's folder is read or changed, whatever lies there (IN-02)."""
 
 from __future__ import annotations
 

@@ -2,14 +2,60 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 
+from fakes.gate_room import make_tool
+from fakes.scripted_model import say
 from fakes.spine_room import THREAD, SpineRoom
 from sqlalchemy import update
 
-from geode.messages import ChatCommand, Person, SessionState
+from geode.messages import ChatCommand, JsonObject, Person, SessionState
 from geode.ports import Accepted
+from geode.steps import Done, Effect, Ending, ModelReply, StepSnapshot, Tool, ToolContext
 from geode.store.tables import outbox, sessions
+
+
+class Held:
+    """A tool or a model call of a minute, which may be let go earlier."""
+
+    def __init__(self, *, is_deaf: bool = False) -> None:
+        self.begun = asyncio.Event()
+        self.ended = asyncio.Event()
+        self.let_go = asyncio.Event()
+        self._is_deaf = is_deaf
+
+    async def _hold(self) -> None:
+        self.begun.set()
+        try:
+            await self._wait()
+        except asyncio.CancelledError:
+            if self._is_deaf:
+                await self._wait()
+            raise
+        finally:
+            self.ended.set()
+
+    async def _wait(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(60):
+                await self.let_go.wait()
+
+    async def run(self, _context: ToolContext, _arguments: JsonObject) -> Ending:
+        """The handler of a tool."""
+        await self._hold()
+        return Done("after a minute")
+
+    async def __call__(self, step: StepSnapshot) -> ModelReply:
+        """A reply of the model."""
+        await self._hold()
+        return say("after a minute")
+
+
+def slow_tool(held: Held, effect: Effect = Effect.READ) -> Tool:
+    """A tool that takes a minute."""
+    return make_tool("slow", effect, held.run, timeout_s=90.0).tool
 
 
 def make_command(verb: str, sender: str = "U1", **more: Any) -> ChatCommand:

@@ -9,55 +9,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from fakes.commanding import enter_state, give, said_of, told
-from fakes.gate_room import make_tool
+from fakes.commanding import Held, enter_state, give, said_of, slow_tool, told
 from fakes.scripted_model import Scripted, call, say
 from fakes.spine_room import LEASE_S, THREAD, RoomClock, SpineRoom, Worker, open_room, until
 
 from geode.loop.termination import describe_end
-from geode.messages import JsonObject, SessionState, TerminationReason
+from geode.messages import SessionState, TerminationReason
 from geode.ports import Accepted, SystemClock
 from geode.reply import command_sentences as said
 from geode.reply import sentences
 from geode.session.lanes import LaneQueue
-from geode.steps import Done, Effect, Ending, ModelReply, StepSnapshot, Tool, ToolContext
+from geode.steps import Effect, ModelReply, StepSnapshot
 from geode.store.tables import cards, inbox, messages, outbox, receipts, timeline, turns
 
 STOPPED = describe_end(TerminationReason.USER_CANCELLED)
 STOP_S_MAX = 5.0
 """What a busy machine is given for the two seconds of the promise."""
-
-
-class Held:
-    """A tool or a model call that begins and does not come back by itself."""
-
-    def __init__(self, *, is_deaf: bool = False) -> None:
-        self.begun = asyncio.Event()
-        self.ended = asyncio.Event()
-        self._is_deaf = is_deaf
-
-    async def sixty_seconds(self) -> None:
-        self.begun.set()
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            if self._is_deaf:
-                await asyncio.sleep(60)
-            raise
-        finally:
-            self.ended.set()
-
-    async def run(self, _context: ToolContext, _arguments: JsonObject) -> Ending:
-        await self.sixty_seconds()
-        return Done("after a minute")
-
-    async def __call__(self, step: StepSnapshot) -> ModelReply:
-        await self.sixty_seconds()
-        return say("after a minute")
-
-
-def slow_tool(held: Held, effect: Effect = Effect.READ) -> Tool:
-    return make_tool("slow", effect, held.run, timeout_s=90.0).tool
 
 
 @asynccontextmanager

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from geode.cli.demo_count import SideTally, Tally, count_thread
+from geode.cli.demo_page import tell_on_page
 from geode.cli.demo_platform import LocalPlatform
 from geode.cli.demo_platforms import PLATFORMS, LocalSlack
 from geode.cli.demo_scenes import Story
 from geode.cli.demo_sides import Side, SideStory, ask
 from geode.cli.demo_talk import talk
 from geode.cli.demo_view import Screen, ThreadView
-from geode.cli.demo_world import DaemonProcess, start_platforms
+from geode.cli.demo_world import DaemonProcess, open_page, start_platforms
 from geode.errors import ConfigError, ControlError, GeodeError
 
 SETTLE_S = 10.0
@@ -56,10 +57,11 @@ class Demo:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        async with start_platforms(self._names, self._home) as platforms:
-            daemon = DaemonProcess(self._home, platforms)
+        async with open_page() as page, start_platforms(self._names, self._home) as platforms:
+            daemon = DaemonProcess(self._home, platforms, page)
             try:
                 await daemon.start()
+                self._screen.say(f"Its page in the browser: {page.page_url}")
                 if len(platforms) == 1 and isinstance(platforms[0], LocalSlack):
                     await self._tell_in_slack(platforms[0], daemon)
                 else:
@@ -81,7 +83,7 @@ class Demo:
                 story.said, view.messages, effects["effects"], await slack.count_refusals()
             )
             _sum_up(self._screen, tally)
-            self.faults = tally.faults
+            self.faults = [*tally.faults, *await tell_on_page(self._screen, daemon.page)]
             if self._is_staying:
                 slack.thread_ts = view.thread_ts
                 await talk(self._screen, [slack], daemon)
@@ -97,7 +99,8 @@ class Demo:
             await _settle(self._home)
             for side in sides:
                 await side.look()
-            self.faults = _sum_up_sides(self._screen, [side.tally() for side in sides])
+            faults = _sum_up_sides(self._screen, [side.tally() for side in sides])
+            self.faults = [*faults, *await tell_on_page(self._screen, daemon.page)]
             if self._is_staying:
                 await talk(self._screen, platforms, daemon)
             for task in following:

@@ -14,11 +14,16 @@ import orjson
 from bs4 import BeautifulSoup
 
 from geode.cli.demo_platform import BINDING, CALL_S, Line, LocalPlatform
+from geode.cli.demo_view import Screen
 from geode.errors import ControlError
 
 HOST, PORT = "127.0.0.1", 8484
 ROOM = "/rooms/dm-local/-"
 PERSON = "local"
+QUESTION, ANSWER = "what is 7 * 8?", "7 * 8 = 56"
+SEEN_S = 20.0
+QUIET_S = 1.0
+"""How long a second answer is waited for."""
 AGAIN_S = 0.2
 """Before a stream that broke is opened again."""
 
@@ -56,9 +61,11 @@ class LocalPage(LocalPlatform):
         """The sections of a configuration that serves this place."""
         listen = f'[channels.web]\nlisten = "{HOST}:{self.port}"\n'
         person = f'"{PERSON}"'
-        return listen + BINDING.format(
-            channel="web", where="local/dm", people=person, operator=person
-        )
+        bound = [
+            BINDING.format(channel="web", where=where, people=person, operator=person)
+            for where in ("local/room", "local/dm")
+        ]
+        return listen + "".join(bound)
 
     def environ(self) -> Mapping[str, str]:
         """Nothing: the page of this machine needs no secret."""
@@ -118,9 +125,38 @@ class LocalPage(LocalPlatform):
         text, before = "\n".join(words), self._lines.get(said["id"])
         wordings = (*(before.wordings if before else ()), text)
         is_ours = "ours" in article["class"]
-        name = article.h3.get_text(strip=True)
+        name = article.h3.bdi.get_text(strip=True)
         self._lines[said["id"]] = Line(said["id"], name, text, is_ours, wordings)
 
     async def read(self) -> Sequence[Line]:
         """What was heard of the room so far, oldest first; progress is no line of its own."""
         return [line for _, line in sorted(self._lines.items()) if line.text]
+
+
+async def tell_on_page(screen: Screen, page: LocalPage) -> list[str]:
+    """One question and its answer as a browser asks and hears it; what was wrong."""
+    screen.title("The same in a browser, over HTTP")
+    screen.say(f"  {page.page_url}")
+    following = asyncio.create_task(page.follow())
+    try:
+        await page.post("ana", QUESTION)
+        async with asyncio.timeout(SEEN_S):
+            while not await _find_answers(page):  # noqa: ASYNC110 - the state of another process
+                await asyncio.sleep(AGAIN_S)
+        await asyncio.sleep(QUIET_S)
+        count = len(await _find_answers(page))
+    except TimeoutError:
+        count = 0
+    finally:
+        following.cancel()
+        await asyncio.wait((following,))
+    for line in await page.read():
+        screen.say(f"  {line.name}: {line.text.splitlines()[0]}")
+    screen.say(
+        f"  messages in 1, answers out {count}, lost {int(not count)}, doubled {max(0, count - 1)}"
+    )
+    return [] if count == 1 else [f"The page showed {count} answers to one question."]
+
+
+async def _find_answers(page: LocalPage) -> list[Line]:
+    return [line for line in await page.read() if line.is_ours and ANSWER in line.text]

@@ -19,7 +19,7 @@ SEEN_S = 20.0
 LOOK_S = 0.05
 WIDTH = 80
 TEXT_CHARS_MAX = 300
-STATE_HOLDS = "reviews waiting"
+STATE_HOLDS = "pending reviews"
 """What only the answer to a question for the state holds."""
 
 

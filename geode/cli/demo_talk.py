@@ -20,6 +20,7 @@ async def talk(screen: Screen, platforms: Sequence[LocalPlatform], daemon: Daemo
     """Post what is typed until the input ends (at a terminal) or the demo is stopped."""
     where = "in the thread" if len(platforms) == 1 else "in every thread"
     screen.title(f"It stays. Type a line to post it {where} as ana; Ctrl-C ends everything.")
+    screen.say(f"  In a browser: {daemon.page.page_url}")
     screen.say("  To post from another terminal:")
     for platform in platforms:
         text = platform.address("@ list the files")

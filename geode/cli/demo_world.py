@@ -14,12 +14,20 @@ from typing import Any, cast
 import aiohttp
 import orjson
 
+from geode.cli.demo_page import LocalPage, choose_port
 from geode.cli.demo_platform import LocalPlatform, write_configuration
 from geode.cli.demo_platforms import PLATFORMS
 from geode.errors import ControlError
 
 READY_S = 30.0
 END_S = 10.0
+
+
+@asynccontextmanager
+async def open_page() -> AsyncGenerator[LocalPage]:
+    """The daemon's own page, as a browser sees it."""
+    async with aiohttp.ClientSession() as http:
+        yield LocalPage(choose_port(), http)
 
 
 @asynccontextmanager
@@ -46,7 +54,9 @@ async def start_platforms(
 class DaemonProcess:
     """`geode serve` on a folder of its own; can be killed and started again."""
 
-    def __init__(self, home: Path, platforms: Sequence[LocalPlatform]) -> None:
+    def __init__(self, home: Path, platforms: Sequence[LocalPlatform], page: LocalPage) -> None:
+        platforms = [*platforms, page]
+        self.page = page
         self.home = home
         self.log = home / "serve.log"
         self.config = home / "geode.toml"

@@ -58,7 +58,7 @@ class Outgoing:
 
     def _spool_long(self, text: str, channel: Channel | None) -> OutboundFile | None:
         """The answer as a file, when it is too long to be said and can be sent."""
-        if channel is None or not is_long(len(channel.plan(OutboundBody(text)))):
+        if channel is None or not is_long(_count_parts(channel, text)):
             return None
         content = self._take_out(text).encode("utf-8", "replace")
         if len(content) > min(FILE_BYTES_MAX, channel.limits.file_bytes_max):
@@ -124,6 +124,18 @@ class Outgoing:
                 first = first or error
         assert first is not None, "a link has at least one spelling"
         raise first
+
+
+def _count_parts(channel: Channel, text: str) -> int:
+    """How many messages the channel would make of a text; 0 where it fails at it.
+
+    Delivery plans the same text again, and says it plain where that fails.
+    """
+    try:
+        return len(channel.plan(OutboundBody(text)))
+    except Exception:  # boundary: delivery
+        log.exception("answer_not_planned", channel=channel.name)
+        return 0
 
 
 def _reason(error: ToolError | OSError) -> str:

@@ -17,7 +17,7 @@ BOUNDARIES = {
     "channel event": 7,
     "turn": 1,
     "turn or delivery": 1,
-    "delivery": 4,
+    "delivery": 5,
     "tool run": 1,
     "write unit": 2,
 }

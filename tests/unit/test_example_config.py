@@ -50,6 +50,7 @@ SCOPES: dict[str, set[str]] = {
     "chat.postMessage": {"chat:write"},
     "chat.update": {"chat:write"},
     "conversations.history": _READS,
+    "conversations.info": {"channels:read", "groups:read"},
     "conversations.list": {"im:read"},
     "conversations.members": {"channels:read", "groups:read"},
     "conversations.replies": _READS,

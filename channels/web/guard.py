@@ -10,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+STATIC_PATH = "/static/"
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Asked by supervisors under any name; they tell nothing of what is said here."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -92,6 +93,8 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 found = MutableHeaders(scope=message)
+                if str(scope["path"]).startswith(STATIC_PATH):
+                    found.setdefault("Cache-Control", "no-cache")  # asked again, not sent again
                 for name, value in HEADERS.items():
                     found.setdefault(name, value)
             await send(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,6 +13,8 @@ from geode.messages import Thread
 STREAMS_MAX = 100
 STREAMS_PERSON_MAX = 20
 MARKS_MAX = 1_000
+DRAWN_AT_ONCE = 2
+"""A long conversation takes seconds to draw: whoever asks for many leaves threads for others."""
 
 
 class TooManyStreamsError(Exception):
@@ -35,6 +37,12 @@ class Hub:
         self._marks: dict[str, Thread] = {}
         self._lines: dict[Thread, str] = {}
         self.is_closed = False
+        self._drawing = asyncio.Semaphore(DRAWN_AT_ONCE)
+
+    async def draw(self, make: Callable[[], str]) -> str:
+        """Make a page beside the loop, which answers everybody else meanwhile."""
+        async with self._drawing:
+            return await asyncio.to_thread(make)
 
     def is_full(self, person_id: str) -> bool:
         """Whether no further page of the person can be followed."""

@@ -18,7 +18,7 @@ from channels.web.articles import (
     thread_url,
     title_of,
 )
-from channels.web.views import Report, RoomView, Talk, Viewer
+from channels.web.views import Report, RoomView, Talk, Unsent, Viewer
 from geode.transcripts import RoomMessage, RoomThread
 
 FOLDER = Path(__file__).parent
@@ -103,9 +103,9 @@ class Pages:
         """The page where a person signs in with a token."""
         return self._render("login.html", fault=fault)
 
-    def show_fault(self, status: int, sentence: str) -> str:
-        """A page that says what went wrong."""
-        return self._render("fault.html", status=status, sentence=sentence)
+    def show_fault(self, status: int, sentence: str, unsent: Unsent | None = None) -> str:
+        """A page that says what went wrong, with the words that were not sent."""
+        return self._render("fault.html", status=status, sentence=sentence, unsent=unsent)
 
     def show_operator(self, viewer: Viewer, rooms: Sequence[RoomView], report: Report) -> str:
         """How the service is: channels, sessions, open cards, numbers."""

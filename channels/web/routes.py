@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -31,6 +33,7 @@ from channels.web.parse import Pressing
 from channels.web.places import place_of
 from channels.web.site import Site, Spot, is_other
 from channels.web.streams import Stream
+from channels.web.views import Unsent
 from geode.errors import StoreError
 from geode.messages import OutboundFile, Person
 from geode.ports import Clock
@@ -62,9 +65,11 @@ Handler = Callable[[Request, Person], Awaitable[Response]]
 class RefusedError(Exception):
     """The request is not answered as asked; the message is one sentence for the person."""
 
-    def __init__(self, sentence: str, status: int) -> None:
+    def __init__(self, sentence: str, status: int, unsent: Unsent | None = None) -> None:
         super().__init__(sentence)
         self.status = status
+        self.unsent = unsent
+        """What the person wrote, which a page without scripts would lose."""
 
 
 class Routes:
@@ -109,7 +114,9 @@ class Routes:
                 return self._ask_to_sign_in(request)
             try:
                 return await handler(request, person)
-            except (RefusedError, FormRefusedError) as error:
+            except RefusedError as error:
+                return self._tell_fault(request, error.status, str(error), error.unsent)
+            except FormRefusedError as error:
                 return self._tell_fault(request, error.status, str(error))
             except TooManyStreamsError:
                 return self._tell_fault(request, 503, TOO_MANY)
@@ -124,10 +131,12 @@ class Routes:
             return RedirectResponse("/login", 303)
         return self._tell_fault(request, 401, SIGN_IN)
 
-    def _tell_fault(self, request: Request, status: int, sentence: str) -> Response:
+    def _tell_fault(
+        self, request: Request, status: int, sentence: str, unsent: Unsent | None = None
+    ) -> Response:
         if _wants_json(request):
             return JSONResponse({"error": sentence}, status)
-        return HTMLResponse(self._site.pages.show_fault(status, sentence), status)
+        return HTMLResponse(self._site.pages.show_fault(status, sentence, unsent), status)
 
     async def _not_here(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
@@ -199,8 +208,8 @@ class Routes:
         talk = await self._site.read_talk(spot)
         threads = await self._site.list_threads(spot)
         viewer, rooms = self._site.viewer_of(person), self._site.rooms_of(person)
-        page = self._site.pages.show_thread(viewer, rooms, spot.room, threads, talk)
-        return HTMLResponse(page)
+        show = partial(self._site.pages.show_thread, viewer, rooms, spot.room, threads, talk)
+        return HTMLResponse(await self._site.hub.draw(show))
 
     async def _follow(self, request: Request, person: Person) -> Response:
         spot = await self._find_conversation(request, person)
@@ -231,18 +240,24 @@ class Routes:
             text, key, files = read_text(form, "text"), read_key(form), list_files(form)
             if not text.strip() and not files:
                 raise RefusedError(SAY_SOMETHING, 400)
-            kept_files = [await self._keep_file(file) for file in files]
-        message = RoomMessage(
-            spot.place,
-            f"said:{spot.person.id}:{key}",
-            {"text": self._site.redactor.take_out(text)},
-            spot.person,
-            files=tuple(kept_files),
-        )
-        begins_thread = begins_thread and not spot.room.is_direct
-        kept = await self._site.say(message, begins_thread=begins_thread)
+            url = room_url(spot.room.id) if begins_thread else thread_url(spot.place)
+            unsent = Unsent(url, text, key)
+            try:
+                kept_files = [await self._keep_file(file) for file in files]
+                message = RoomMessage(
+                    spot.place,
+                    f"said:{spot.person.id}:{key}",
+                    {"text": self._site.redactor.take_out(text)},
+                    spot.person,
+                    files=tuple(kept_files),
+                )
+                begins = begins_thread and not spot.room.is_direct
+                kept = await self._site.say(message, begins_thread=begins)
+            except StoreError as error:
+                # Sent again under its key it is one message, whichever half was stored.
+                raise RefusedError(NOT_STORED, 503, unsent) from error
         if is_other(kept, message):
-            raise RefusedError(SENT_BEFORE, 409)
+            raise RefusedError(SENT_BEFORE, 409, replace(unsent, key=""))
         if not _wants_json(request):
             return RedirectResponse(thread_url(kept.thread), 303)
         return JSONResponse({"id": kept.id, "url": thread_url(kept.thread)}, 201)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import orjson
 from starlette.responses import Response, StreamingResponse
@@ -80,7 +81,8 @@ class Stream:
                 if message.thread != self.spot.place or not may_see(self.spot.person, message):
                     continue
                 is_marked = message.id in marks
-                html = self.site.pages.show_message(self.viewer, message, is_marked)
+                show = partial(self.site.pages.show_message, self.viewer, message, is_marked)
+                html = await self.site.hub.draw(show)
                 yield _event("message", {"id": message.id, "html": html}, message.revision)
             is_more = len(found) == PAGE
         for event in self._tell_moment():

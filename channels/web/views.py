@@ -53,6 +53,16 @@ class Talk:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsent:
+    """Words that did not arrive, for a form in which they can be sent again."""
+
+    url: str
+    text: str
+    key: str = ""
+    """Of the form that was sent; empty: these are new words and get a new one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """One row of a table of the operator's page."""
 

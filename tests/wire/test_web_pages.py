@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import orjson
 import pytest
+from bs4 import BeautifulSoup
 from fakes.contract_desk import Desk, open_desk
 from fakes.contract_web import ROOM, WebPlatform, form_of, path_of
 
@@ -151,6 +152,30 @@ async def test_script_less_browser_is_led_to_the_conversation(
     assert answer.status == 200
     assert answer.url.path.startswith(f"/rooms/{ROOM}/0")
     assert "hello" in page
+
+
+async def test_script_less_browser_keeps_the_words_that_could_not_be_stored(
+    platform: WebPlatform, desk: Desk
+) -> None:
+    ana = await platform.browser("ana")
+    html, words = {"Accept": "text/html"}, "\n <b>two</b>\nlines"
+    await platform.go_down()
+    form = form_of(text=words, key="k1")
+    async with ana.post(f"/rooms/{ROOM}", data=form, headers=html) as answer:
+        page = BeautifulSoup(await answer.text(), "html.parser")
+    await platform.come_back()
+
+    again = page.find("form", action=f"/rooms/{ROOM}")
+    fields = {
+        "text": page.textarea.text.removeprefix("\n"),
+        "key": again.find(id=None, attrs={"name": "key"})["value"],
+    }
+    async with ana.post(again["action"], data=form_of(**fields), headers=html) as sent:
+        assert sent.status == 200
+
+    assert answer.status == 503
+    assert fields == {"text": words, "key": "k1"}
+    assert await desk.stored() == [words]
 
 
 @pytest.mark.parametrize(
@@ -305,3 +330,27 @@ async def test_message_for_a_room_that_is_not_served_is_refused(
 
     with pytest.raises(SendRefusedError, match=r"not served"):
         await desk.channel.send(place, part, "k")
+
+
+async def test_page_that_is_long_to_draw_keeps_nobody_waiting(
+    platform: WebPlatform, desk: Desk
+) -> None:
+    place = await desk.begin("hello")
+    rows = "| 1 | **2** |\n" * 700
+    for number in range(12):
+        (part,) = desk.channel.plan(OutboundBody(f"| a | b |\n|---|---|\n{rows}"))
+        await desk.channel.send(place, part, f"k{number}")
+    ana, ben = await platform.browser("ana"), await platform.browser("ben")
+
+    clock = desk.clock
+    begun = clock.monotonic()
+    drawing = asyncio.create_task(ana.get(path_of(place.thread)))
+    waits: list[float] = []
+    while not drawing.done():
+        asked = clock.monotonic()
+        async with ben.get("/healthz") as alive:
+            assert alive.status == 200
+        waits.append(clock.monotonic() - asked)
+
+    assert (await drawing).status == 200
+    assert max(waits) < (clock.monotonic() - begun) / 2

@@ -13,7 +13,7 @@ MENU: Final = (
     ("new", "Begin a new chapter"),
     ("usage", "Tokens and cost"),
     ("whoami", "Your id, and what you may do"),
-    ("why", "Why I did what I did"),
+    ("why", "Which tool calls were refused, and by which rule"),
     ("jobs", "What is scheduled"),
     ("model", "Which model answers (operators)"),
     ("review", "Answers that wait for a review (operators)"),

@@ -25,7 +25,7 @@ from fakes.contract_desk import Desk, open_desk
 from fakes.contract_platform import ContractPlatform, Who
 from fakes.contract_slack import SlackPlatform
 from fakes.contract_telegram import TelegramPlatform
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 
 from channels.fields import text_of
 from channels.slack.whispers import NOT_YOURS
@@ -35,7 +35,7 @@ from geode.reply import command_sentences as said
 from geode.session.claims import Claim, ClaimTerms, claim_session
 from geode.session.requests import compose_request
 from geode.store import sessions as session_rows
-from geode.store.tables import inbox, outbox, outbox_parts, sessions, threads, turns
+from geode.store.tables import inbox, metadata, outbox, outbox_parts, sessions, threads, turns
 
 FORMS: dict[str, tuple[Form, ...]] = {
     **dict.fromkeys(("discord", "telegram"), ("own", "written")),
@@ -103,16 +103,31 @@ class Table:
         heard = len(self.platform.whispers(who))
         counted: Counter[str] = Counter()
         await self.enter(state)
+        stored = await self.count_rows()
         for cell in list_cells(state, who, self.forms):
             counted.update(await self.try_cell(cell))
             if cell.verb in CHANGES_COURSE:
                 await self.enter(state)
         await self.desk.wait_settled()
+        if who == "stranger" and await self.count_rows() != stored:
+            self.wrong.append(f"{state}, {who}: left rows behind")
         if self.platform.name not in NEVER_ALONE:
             here = f"{state}, {who}: told alone"
             await self._see(here, counted["heard"], lambda: self.platform.whispers(who)[heard:])
         here = f"{state}, {who}: shown"
         await self._see(here, counted["shown"], lambda: self.platform.shown(self.place)[shown:])
+
+    async def count_rows(self) -> dict[str, int]:
+        """The rows of every table; reading back, which has its own pace, moves cursors."""
+        tables = [table for table in metadata.sorted_tables if table.name != "cursors"]
+
+        def count(tx: Any) -> dict[str, int]:
+            return {
+                table.name: tx.execute(select(func.count()).select_from(table)).scalar_one()
+                for table in tables
+            }
+
+        return await self.desk.store.read(count)
 
     async def _see(self, what: str, wanted: int, look: Callable[[], list[str]]) -> None:
         def seen() -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.contract_desk import UNCERTAIN
 from fakes.spine_room import SpineRoom, open_room
 from sqlalchemy import insert, select
 
@@ -72,26 +73,9 @@ async def test_store_that_is_closed_is_a_hindrance(tmp_path: Path) -> None:
 async def test_open_card_is_listed_without_what_would_decide_it(room: SpineRoom) -> None:
     await room.say("deploy it")
     session_id = await room.session_id()
-    receipt = {
-        "id": "r1",
-        "session_id": session_id,
-        "turn_id": "t1",
-        "step": 1,
-        "position": 0,
-        "binding": "",
-        "mode": "daemon",
-        "tool": "deploy",
-        "effect": "mutate",
-        "call_id": "c1",
-        "arguments": '{"what": "site"}',
-        "arguments_hash": "",
-        "state": "uncertain",
-        "epoch": 1,
-        "prepared_at_us": 1,
-    }
 
     def unit(tx: Any) -> None:
-        tx.execute(insert(receipts), receipt)
+        tx.execute(insert(receipts), UNCERTAIN | {"session_id": session_id})
         ask_people(tx, ReceiptId("r1"), "", 1)
 
     await room.store.write("ask", unit)

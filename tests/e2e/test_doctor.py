@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fakes.geode_command import Ended, run_geode, serving
+from fakes.geode_command import Ended, run_geode, run_in_terminal, serving
 from fakes.source_tree import ROOT
 from fakes.three_towns import ThreeTowns, three_towns
 
@@ -99,7 +99,7 @@ def write_again(towns: ThreeTowns, old: str, new: str) -> None:
 
 
 async def examine(towns: ThreeTowns) -> Ended:
-    ended = await run_geode(towns.environ, "doctor")
+    ended = await run_in_terminal(towns.environ, "doctor")
     heard = ended.out + ended.err
     for secret in (towns.slack.bot_token, towns.discord.bot_token, STALE.partition(":")[2]):
         assert secret not in heard

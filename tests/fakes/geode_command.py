@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pexpect
 
 GEODE = Path(sys.executable).with_name("geode")
 ANSWER_S = 30.0
@@ -95,6 +98,22 @@ async def run_geode(environ: Mapping[str, str], *arguments: str, cwd: Path | Non
             await process.wait()
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
+
+
+async def run_in_terminal(environ: Mapping[str, str], *arguments: str) -> Ended:
+    """Run `geode` to its end in a pseudo-terminal, where a person reads what it says."""
+
+    def run() -> tuple[bytes, int]:
+        return pexpect.run(
+            shlex.join([str(GEODE), *arguments]),
+            env=command_environ(environ) | {"TERM": "xterm", "COLUMNS": "200"},
+            cwd=environ["GEODE_HOME"],
+            timeout=ANSWER_S,
+            withexitstatus=True,
+        )
+
+    out, code = await asyncio.to_thread(run)
+    return Ended(code, out.decode().replace("\r\n", "\n"), "")
 
 
 @asynccontextmanager

@@ -47,7 +47,7 @@ class Doors:
 
 def list_doors(host: str, port: int, *, is_local: bool, origin: str) -> Doors:
     """The addresses that a listening place and a configured origin come to."""
-    written = [origin.rstrip("/").lower()] if origin else []
+    written = [_without_default(origin.rstrip("/").lower())] if origin else []
     if not is_local:
         return Doors(tuple(written))
     # All of these are this machine, and no other site can be one of them.
@@ -75,7 +75,8 @@ def _is_navigation(method: str, headers: Headers) -> bool:
 
 
 def _without_default(origin: str) -> str:
-    return origin.removesuffix(":80")
+    """As browsers write it: they leave a scheme's own port out."""
+    return origin.removesuffix(":443" if origin.startswith("https:") else ":80")
 
 
 class Guard:

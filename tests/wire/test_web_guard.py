@@ -205,8 +205,9 @@ def test_page_on_loopback_is_reached_by_its_own_names_only() -> None:
     assert doors.hosts == {"127.0.0.1:8484", "localhost:8484", "[::1]:8484"}
 
 
-def test_page_on_the_network_is_reached_by_its_configured_name_only() -> None:
-    doors = list_doors("0.0.0.0", 8484, is_local=False, origin="https://chat.example.org/")
+@pytest.mark.parametrize("origin", ["https://chat.example.org/", "https://Chat.Example.org:443"])
+def test_page_on_the_network_is_reached_by_its_configured_name_only(origin: str) -> None:
+    doors = list_doors("0.0.0.0", 8484, is_local=False, origin=origin)
 
     assert doors.origins == ("https://chat.example.org",)
     assert doors.hosts == {"chat.example.org"}

@@ -11,7 +11,7 @@ from fakes.crash_towns import CrashTown, Shown
 from fakes.story import ANSWER_ONE, ANSWER_TWO
 
 CARD_OPEN, CARD_OVER = "Did send_parcel happen?", "Settled: send_parcel"
-STATUS = "0 reviews waiting"
+STATUS = "pending reviews: 0"
 HAPPENED = "It happened"
 WORKING = "Working on it"
 POLL_S = 0.01

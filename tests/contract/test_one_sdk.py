@@ -10,19 +10,22 @@ from fakes.contract_toy_package import install, toy_environ
 from fakes.contract_toy_server import TOKEN
 from fakes.geode_command import command_environ
 
-SDKS = ("slack_sdk", "slack_bolt", "discord", "telegram")
+WEB_LIBRARIES = ("starlette", "uvicorn", "jinja2")
+SDKS = ("slack_sdk", "slack_bolt", "discord", "telegram", *WEB_LIBRARIES)
 """Beside these `httpx`, which only Telegram's SDK brings along."""
 OWN = {
     "slack": {"slack_sdk", "slack_bolt"},
     "discord": {"discord"},
     "telegram": {"telegram", "httpx"},
     "toy": set[str](),
+    "web": {*WEB_LIBRARIES},
 }
 CONFIG = {
     "slack": '[channels.slack]\nbot_token = "env:ONE"\napp_token = "env:ONE"\n',
     "discord": '[channels.discord]\ntoken = "env:ONE"\n',
     "telegram": '[channels.telegram]\ntoken = "env:ONE"\n',
     "toy": '[channels.toy]\ntoken = "env:ONE"\n',
+    "web": '[channels.web]\nlisten = "127.0.0.1:0"\n',
 }
 CHILD_S = 60.0
 """A fresh interpreter on a busy machine."""

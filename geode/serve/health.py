@@ -46,6 +46,7 @@ class DaemonHealth:
         self._look = look
         self._begun = self._probe_again = clock.monotonic()
         self._store_fault = ""
+        self._probing = asyncio.Lock()
 
     async def status(self) -> dict[str, object]:
         """Health in one object."""
@@ -88,18 +89,21 @@ class DaemonHealth:
 
     async def _probe_store(self) -> str:
         """Why nothing can be stored; empty: it can. Asked of the disk now and then only."""
-        if self._clock.monotonic() < self._probe_again:
+        async with self._probing:  # who comes meanwhile takes the answer that is on its way
+            if self._clock.monotonic() >= self._probe_again:
+                self._store_fault = await self._find_store_fault()
+                self._probe_again = self._clock.monotonic() + PROBE_KEPT_S
             return self._store_fault
-        self._store_fault = ""
+
+    async def _find_store_fault(self) -> str:
         try:
             async with asyncio.timeout(PROBE_S_MAX):
                 await self._store.write("health", figures.probe)
         except StoreError as error:
-            self._store_fault = f"Nothing can be stored: {error}"
+            return f"Nothing can be stored: {error}"
         except TimeoutError:
-            self._store_fault = f"The store did not answer within {PROBE_S_MAX:g} seconds."
-        self._probe_again = self._clock.monotonic() + PROBE_KEPT_S
-        return self._store_fault
+            return f"The store did not answer within {PROBE_S_MAX:g} seconds."
+        return ""
 
     async def measure(self) -> Sequence[Measurement]:
         """The service in numbers."""

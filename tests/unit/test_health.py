@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +70,35 @@ async def test_store_that_is_closed_is_a_hindrance(tmp_path: Path) -> None:
     (sentence,) = await health.find_hindrances()
 
     assert "stored" in sentence or "store" in sentence
+
+
+async def test_many_who_ask_at_once_cost_one_look_at_the_disk(room: SpineRoom) -> None:
+    health = watch(room)
+
+    answers = await asyncio.gather(*(health.find_hindrances() for _ in range(50)))
+    answers.append(await health.find_hindrances())
+
+    assert answers == [[]] * 51
+    assert room.store.writer.units_by_label["health"] == 1
+
+
+async def test_store_that_hangs_is_told_to_all_who_ask_and_asked_once(tmp_path: Path) -> None:
+    async with open_room(tmp_path) as room:
+        (path,) = await room.store.read(lambda tx: [tx.engine.url.database or ""])
+        other = sqlite3.connect(path)
+        other.execute("begin immediate")
+        health = watch(room)
+        try:
+            async with asyncio.timeout(10):
+                told = await asyncio.gather(*(health.find_hindrances() for _ in range(20)))
+        finally:
+            other.rollback()
+            other.close()
+        await room.store.write("after", lambda tx: None)
+
+        assert {len(each) for each in told} == {1}
+        assert "did not answer" in told[0][0]
+        assert room.store.writer.units_by_label["health"] == 1
 
 
 async def test_open_card_is_listed_without_what_would_decide_it(room: SpineRoom) -> None:

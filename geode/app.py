@@ -35,12 +35,14 @@ from geode.serve.health import DaemonHealth, Moment
 from geode.session.assembly import build_services, check_profiles
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
+from geode.session.secrecy import hide_secrets
 from geode.settings_load import Loaded
-from geode.steps import Tool
+from geode.steps import FixedTools, Tool
 from geode.store import inbox, sessions
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
 from geode.store.file_json import list_open_hashes
+from geode.tools.catalogue import register
 from geode.turn import TurnParts, TurnRunner
 from geode.verify.judge import PendingJudge
 
@@ -98,8 +100,10 @@ class Daemon:
             )
         )
         self._leases = Leases(store, self.clock, owner, limits.lease_s)
+        more = tuple(hide_secrets(tool, redactor.take_out) for tool in register(*seams.tools))
+        sources = (FixedTools(more),)
         services = build_services(
-            store, loaded, route, seams.failpoints, seams.tools, redactor.take_out
+            store, loaded, route, seams.failpoints, sources, redactor.take_out
         )
         self._services = services
         self._histories = services.histories
@@ -196,7 +200,7 @@ class Daemon:
             raise ConfigError(
                 f"{loaded.path or 'There is no geode.toml: it'} configures no channel."
             )
-        check_profiles(merged, self._services.catalogue)
+        check_profiles(merged, self._services.toolbox.names)
         env = os.environ if environ is None else environ
         wanted = await asyncio.to_thread(resolve_channels, merged, env)
         await self.catch_up.follow(merged.bindings)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeVar, cast
+from typing import Annotated, Literal, NamedTuple, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     InstanceOf,
     ValidationInfo,
@@ -29,8 +26,15 @@ from geode.settings_ids import (
     split_where,
 )
 from geode.settings_secrets import SecretRef
-
-T = TypeVar("T")
+from geode.settings_section import (
+    NOT_BUILT,
+    Domains,
+    HttpUrl,
+    Section,
+    ToolNames,
+    list_to_tuple,
+    refuse_unbuilt,
+)
 
 PROVIDERS_BUILT = ("anthropic",)
 PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
@@ -38,61 +42,6 @@ SECTIONS_PLANNED = ("retention", "mcp", "hooks", "jobs")
 CHANNEL_EMBEDDED = "web"
 """The installed channel that serves when no `[channels.*]` is written."""
 REHEARSAL = "rehearsal"
-NOT_BUILT = "is not built yet; remove it"
-
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
-_DOMAIN = re.compile(r"[^\s/:@*?#]+\.[^\s/:@*?#]+|localhost")
-_HTTP_URL = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?")
-
-
-class Section(BaseModel):
-    """A table of the file: frozen, no unknown key, no silent conversion of types."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, validate_default=True, allow_inf_nan=False
-    )
-
-    def built_in_bindings(self) -> Sequence[Mapping[str, object]]:
-        """What a channel serves when the file binds no place of it; most serve nothing then."""
-        return ()
-
-
-def _list_to_tuple(value: object) -> object:
-    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
-
-
-def _refuse_unbuilt(value: T) -> T:
-    if value:
-        raise ValueError(NOT_BUILT)
-    return value
-
-
-def _check_url(value: str) -> str:
-    if value and _HTTP_URL.fullmatch(value) is None:
-        raise ValueError("is not an address; write http(s)://host[:port][/path], without a login")
-    return value
-
-
-def _check_tool(value: str) -> str:
-    if _TOOL_NAME.fullmatch(value) is None:
-        raise ValueError(f"{value!r} is not a tool's name; tools are granted one by one, by name")
-    return value
-
-
-def _check_domain(value: str) -> str:
-    if _DOMAIN.fullmatch(value) is None:
-        raise ValueError(f'{value!r} is not a domain; write it without scheme: "example.org"')
-    return value.lower()
-
-
-HttpUrl = Annotated[str, AfterValidator(_check_url)]
-"""An http or https address; empty means the built-in one."""
-ToolNames = Annotated[
-    tuple[Annotated[str, AfterValidator(_check_tool)], ...], BeforeValidator(_list_to_tuple)
-]
-Domains = Annotated[
-    tuple[Annotated[str, AfterValidator(_check_domain)], ...], BeforeValidator(_list_to_tuple)
-]
 
 
 class AgentSettings(Section):
@@ -258,9 +207,12 @@ class Binding(Section):
     """Who may talk; an empty list matches nobody, `members` everyone in the channel."""
     operators: tuple[str, ...] = ()
     approvers: tuple[str, ...] = ()
-    review_where: Annotated[str, AfterValidator(_refuse_unbuilt)] = ""
-    two_person: Annotated[bool, AfterValidator(_refuse_unbuilt)] = False
-    approval_expires_s: Annotated[int | None, AfterValidator(_refuse_unbuilt)] = None
+    """Who may answer when a call asks; nobody: each such call is denied."""
+    review_where: Annotated[str, AfterValidator(refuse_unbuilt)] = ""
+    two_person: bool = False
+    """Nobody approves a call of a turn that they asked for themselves."""
+    approval_expires_s: int | None = Field(default=None, ge=10, le=30 * 86_400)
+    """After so long an unanswered question is denied; None: it waits."""
     respond: Literal["mention", "always"] = "mention"
     profile: str = "default"
     time_budget_s: float = Field(default=300.0, gt=0, le=86_400)
@@ -294,11 +246,6 @@ class Binding(Section):
             raise ValueError("a binding names at least one operator, by platform id")
         return value
 
-    @field_validator("approvers")
-    @classmethod
-    def _approvals_come_later(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _refuse_unbuilt(value)
-
     @model_validator(mode="after")
     def _direct_messages_have_people(self) -> Binding:
         if self.place.is_direct and self.people == "members":
@@ -312,7 +259,7 @@ class WebSettings(Section):
     fetch: Literal["seen", "listed", "any"] = "seen"
     """`seen`: addresses that a person or a result named; `listed`: only `allow_domains`."""
     allow_domains: Domains = ()
-    search: Annotated[Mapping[str, object] | None, AfterValidator(_refuse_unbuilt)] = None
+    search: Annotated[Mapping[str, object] | None, AfterValidator(refuse_unbuilt)] = None
 
 
 class Settings(Section):
@@ -324,7 +271,7 @@ class Settings(Section):
     providers: Mapping[str, ProviderSettings] = {}
     channels: Mapping[str, InstanceOf[Section]] = {}
     """Each channel's own settings model, by the channel's name."""
-    bindings: Annotated[tuple[Binding, ...], BeforeValidator(_list_to_tuple)] = ()
+    bindings: Annotated[tuple[Binding, ...], BeforeValidator(list_to_tuple)] = ()
     profiles: Mapping[str, ProfileSettings] = {}
     web: WebSettings = WebSettings()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -109,6 +109,70 @@ class Tool:
     """Lock and receipt keys from the arguments; required for every effect but read."""
     reconcile: ReconcileHandler | None = None
     timeout_s: float = 60.0
+    reaches_out: bool = False
+    """It opens addresses in its arguments or beyond: no approval of it outlives one call."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all that a person approves of a tool: name, words, schema and policy."""
+        policy = self.policy
+        row = [
+            self.name,
+            self.description,
+            self.schema,
+            policy.effect,
+            policy.data_class,
+            policy.approval,
+            sorted(policy.modes),
+            self.reaches_out,
+        ]
+        return hashlib.sha256(orjson.dumps(row, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why a tool that the configuration names cannot be had now."""
+
+    rule: str
+    sentence: str
+
+
+class ToolSource(Protocol):
+    """Tools that come and go while the process runs, such as those of other servers."""
+
+    @property
+    def generation(self) -> int:
+        """Grows with every change of what follows."""
+        ...
+
+    @property
+    def names(self) -> Collection[str]:
+        """Every name that it may offer by its configuration, so that profiles may grant it."""
+        ...
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """What it offers now."""
+        ...
+
+    @property
+    def absences(self) -> Mapping[str, Absence]:
+        """The rest of `names`, each with the reason."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedTools:
+    """A source that never changes."""
+
+    tools: tuple[Tool, ...] = ()
+    absences: Mapping[str, Absence] = field(default_factory=dict[str, Absence])
+    generation: int = 0
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of both."""
+        return {tool.name for tool in self.tools} | self.absences.keys()
 
 
 @dataclass(frozen=True)
@@ -122,6 +186,8 @@ class BoundToolPlan:
     mode: Mode = Mode.DAEMON
     removed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Known tools that are not in the plan, each with the id of the rule that took it out."""
+    absences: Mapping[str, Absence] = field(default_factory=dict[str, Absence])
+    """Those of them that cannot be had now whatever is granted."""
     wire: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
     """Each provider's serialised tool list, built once per plan."""
 

@@ -93,7 +93,7 @@ class TurnRunner:
         self._store = parts.services.store
         self._clock = parts.services.clock
         self._restorer = TurnRestorer(
-            parts.services.receipts, parts.services.checkpoints, parts.services.tools
+            parts.services.receipts, parts.services.checkpoints, parts.services.toolbox
         )
         self._downloads = Downloads(
             self._store, parts.channels, parts.services.shelf, parts.services.take_out

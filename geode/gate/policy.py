@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from geode.messages import UNATTENDED, Mode
-from geode.steps import BoundToolPlan, Effect, Tool, ToolContext
+from geode.steps import Absence, BoundToolPlan, Effect, Tool, ToolContext
 
 ALWAYS_REMOVED = {
     Mode.REPL: frozenset[str](),
@@ -68,11 +68,17 @@ class Grants(Protocol):
 
 
 def project_plan(
-    catalogue: Sequence[Tool], mode: Mode, grants: Grants | None, *, generation: int = 0
+    catalogue: Sequence[Tool],
+    mode: Mode,
+    grants: Grants | None,
+    *,
+    generation: int = 0,
+    absences: Mapping[str, Absence] | None = None,
 ) -> BoundToolPlan:
     """The tools of a step: what the mode leaves and the profile grants, in catalogue order.
 
-    Without grants the plan is empty. What is taken out stands in `removed` with its rule.
+    Without grants the plan is empty. What is taken out stands in `removed` with its rule, and so
+    do the `absences`: tools that cannot be had now. A tool that is offered is never absent.
     """
     seen = Counter(tool.name for tool in catalogue)
     kept: list[Tool] = []
@@ -82,7 +88,7 @@ def project_plan(
         rule = (
             _catalogue_rule(tool, is_twice=seen[tool.name] > 1)
             or _mode_rule(tool, mode)
-            or _grant_rule(tool, mode, grants)
+            or _grant_rule(tool.name, mode, grants)
         )
         if rule:
             removed[tool.name] = rule
@@ -90,7 +96,10 @@ def project_plan(
         kept.append(tool)
         if grants is not None and _must_ask(tool, mode, grants):
             asks.add(tool.name)
-    return BoundToolPlan(tuple(kept), generation, frozenset(asks), mode, removed)
+    absent = {name: why for name, why in (absences or {}).items() if name not in seen}
+    for name, why in absent.items():
+        removed[name] = _name_rule(name, mode, grants) or why.rule
+    return BoundToolPlan(tuple(kept), generation, frozenset(asks), mode, removed, absent)
 
 
 def _catalogue_rule(tool: Tool, *, is_twice: bool) -> str:
@@ -111,10 +120,15 @@ def _mode_rule(tool: Tool, mode: Mode) -> str:
     return "" if mode in tool.policy.modes else "mode.unavailable"
 
 
-def _grant_rule(tool: Tool, mode: Mode, grants: Grants | None) -> str:
+def _name_rule(name: str, mode: Mode, grants: Grants | None) -> str:
+    removed = "mode.removed" if name in ALWAYS_REMOVED[mode] else ""
+    return removed or _grant_rule(name, mode, grants)
+
+
+def _grant_rule(name: str, mode: Mode, grants: Grants | None) -> str:
     if grants is None:
         return "policy.missing"
-    if tool.name in grants.tools or tool.name in grants.ask:
+    if name in grants.tools or name in grants.ask:
         return ""
     if grants.grants_all and mode not in UNATTENDED:
         return ""
@@ -135,6 +149,9 @@ def find_tool(plan: BoundToolPlan, name: str) -> Tool | Deny:
     if tool is not None:
         return tool
     rule = plan.removed.get(name, "scope.unknown_tool")
+    absence = plan.absences.get(name)
+    if absence is not None and absence.rule == rule:
+        return Deny(rule, absence.sentence)
     return Deny(rule, _explain_absence(plan, name, rule))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from geode.errors import ConfigError
 from geode.gate.executor import GateParts
 from geode.llm.routes import ModelRoute
@@ -15,9 +17,10 @@ from geode.session.histories import Histories
 from geode.session.secrecy import TakeOut, hide_secrets
 from geode.session.services import SharedServices
 from geode.session.shelf import Shelf
+from geode.session.toolbox import Toolbox
 from geode.settings import Settings
 from geode.settings_load import Loaded
-from geode.steps import Tool
+from geode.steps import FixedTools, ToolSource
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
 from geode.tools.catalogue import build_catalogue, register
@@ -31,12 +34,13 @@ def build_services(
     loaded: Loaded,
     route: ModelRoute,
     failpoints: Failpoints,
-    more_tools: tuple[Tool, ...] = (),
+    sources: Sequence[ToolSource] = (),
     take_out: TakeOut = str,
 ) -> SharedServices:
     """Everything a turn needs; raises `ConfigError` for a profile that names an unknown tool.
 
-    `take_out` keeps registered secrets out of what the model is given.
+    `sources` offer tools beside the built-in ones; `take_out` keeps registered secrets out of what
+    the model is given by built-in tools, so a source hides them itself.
     """
     clock, settings = store.clock, loaded.settings
     receipts = EffectReceiptStore(store, clock)
@@ -51,14 +55,15 @@ def build_services(
         witness=SessionUrls(store, find_urls, normalise_url),
         grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
     )
-    catalogue = register(*(hide_secrets(tool, take_out) for tool in (*built_in, *more_tools)))
-    check_profiles(settings, catalogue)
+    hidden = FixedTools(register(*(hide_secrets(tool, take_out) for tool in built_in)))
+    toolbox = Toolbox((hidden, *sources))
+    check_profiles(settings, toolbox.names)
     return SharedServices(
         store=store,
         clock=clock,
         settings=settings,
         route=route,
-        catalogue=catalogue,
+        toolbox=toolbox,
         gate=GateParts(receipts, clock, failpoints),
         receipts=receipts,
         checkpoints=SessionCheckpoint(store, clock),
@@ -70,11 +75,10 @@ def build_services(
     )
 
 
-def check_profiles(settings: Settings, catalogue: tuple[Tool, ...]) -> None:
+def check_profiles(settings: Settings, known: Collection[str]) -> None:
     """A granted tool that does not exist would be refused in silence later: say so now."""
-    known = {tool.name for tool in catalogue}
     for name, profile in settings.profiles.items():
-        unknown = sorted({*profile.tools, *profile.ask} - known)
+        unknown = sorted({*profile.tools, *profile.ask}.difference(known))
         if unknown:
             raise ConfigError(
                 f"profiles.{name} grants {', '.join(unknown)}, which this GEODE does not have; "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -12,7 +11,8 @@ from geode.messages import JsonObject, JsonValue, Message, ReceiptId, ToolCall
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
 from geode.records.receipts import EffectReceiptStore
 from geode.session.claims import Claim
-from geode.steps import Tool, ToolContext
+from geode.session.toolbox import Toolbox
+from geode.steps import ToolContext
 from geode.store.effects import Owner
 
 
@@ -31,11 +31,11 @@ class TurnRestorer:
         self,
         receipts: EffectReceiptStore,
         checkpoints: SessionCheckpoint,
-        catalogue: Mapping[str, Tool],
+        toolbox: Toolbox,
     ) -> None:
         self._receipts = receipts
         self._checkpoints = checkpoints
-        self._catalogue = catalogue
+        self._toolbox = toolbox
 
     async def restore(self, claim: Claim) -> RestoredTurn:
         """The turn's state and history; calls without a stored result are closed, never run again.
@@ -68,7 +68,7 @@ class TurnRestorer:
 
     async def _close_batch(self, claim: Claim, state: LoopState, batch: JsonObject) -> RestoredTurn:
         calls = _calls_of(claim, batch)
-        outcome = await self._receipts.recover_batch(calls, self._catalogue)
+        outcome = await self._receipts.recover_batch(calls, self._toolbox.by_name)
         state = replace(state, has_uncertain=state.has_uncertain or bool(outcome.uncertain))
         results = Message("tool", outcome.results)
         save = CheckpointSave(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from geode.gate.executor import GateParts, ToolExecutor
 from geode.gate.policy import Grants, project_plan
 from geode.gate.processor import ToolCallProcessor
+from geode.hooks.observers import HookSystem
+from geode.hooks.registry import HookRegistry
 from geode.llm.routes import ModelRoute
 from geode.loop.agent_loop import AgenticLoop
 from geode.loop.limits import LoopLimits
@@ -26,8 +28,9 @@ from geode.session.pictures import SessionPictures
 from geode.session.restore import describe_batch, identity_of
 from geode.session.secrecy import TakeOut
 from geode.session.shelf import Shelf
+from geode.session.toolbox import Toolbox
 from geode.settings import Binding, Profile, Settings
-from geode.steps import BoundToolPlan, Tool, ToolContext
+from geode.steps import BoundToolPlan, ToolContext
 from geode.store.database import Store
 from geode.store.turns import sum_cost_since
 
@@ -50,7 +53,7 @@ class SharedServices:
     clock: Clock
     settings: Settings
     route: ModelRoute
-    catalogue: tuple[Tool, ...]
+    toolbox: Toolbox
     gate: GateParts
     receipts: EffectReceiptStore
     checkpoints: SessionCheckpoint
@@ -61,14 +64,11 @@ class SharedServices:
     shelf: Shelf
     take_out: TakeOut = str
     """Replaces registered secrets in what comes in."""
+    hooks: HookRegistry = field(default_factory=HookRegistry)
+    events: HookSystem = field(default_factory=HookSystem)
     _plans: dict[tuple[Mode, str], BoundToolPlan] = field(
         default_factory=dict[tuple[Mode, str], BoundToolPlan]
     )
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The whole catalogue by name."""
-        return {tool.name: tool for tool in self.catalogue}
 
     def follow(self, settings: Settings) -> None:
         """Let the next turns run by these settings."""
@@ -123,12 +123,20 @@ class SharedServices:
         return SessionPictures(self.shelf.kept(claim.session_id))
 
     def plan_for(self, mode: Mode, binding: Binding | None) -> BoundToolPlan:
-        """The tools of a mode under a binding's profile; built once and shared."""
+        """The tools of a mode under a binding's profile; built once per change and shared."""
         profile = binding.profile if binding is not None else ""
-        key = (mode, profile)
-        if key not in self._plans:
-            grants: Grants | None = self._profile(profile) if binding is not None else None
-            self._plans[key] = project_plan(self.catalogue, mode, grants)
+        key, generation = (mode, profile), self.toolbox.generation
+        known = self._plans.get(key)
+        if known is not None and known.generation == generation:
+            return known
+        grants: Grants | None = self._profile(profile) if binding is not None else None
+        self._plans[key] = project_plan(
+            self.toolbox.tools,
+            mode,
+            grants,
+            generation=generation,
+            absences=self.toolbox.absences,
+        )
         return self._plans[key]
 
     def _profile(self, name: str) -> Profile | None:

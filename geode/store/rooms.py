@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import Person, Thread
 from geode.store.file_json import files_from_json, files_to_json
-from geode.store.tables import room_messages
+from geode.store.room_tables import room_messages
 from geode.transcripts import RoomMessage, RoomThread
 
 ID_DIGITS = 16

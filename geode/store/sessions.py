@@ -26,7 +26,16 @@ _FIND_THREAD = Statement(
 )
 _MAKE = Statement(
     insert(sessions),
-    ("id", "binding", "mode", "is_direct", "earlier_before", "created_at_us", "active_at_us"),
+    (
+        "id",
+        "binding",
+        "mode",
+        "is_direct",
+        "earlier_before",
+        "parent",
+        "created_at_us",
+        "active_at_us",
+    ),
 )
 _BIND = Statement(insert(threads), ("platform", "workspace", "channel", "thread", "session_id"))
 _READ = Statement(select(sessions).where(sessions.c.id == bindparam("session")).with_for_update())
@@ -71,6 +80,8 @@ class NewSession:
     is_direct: bool
     earlier_before: str = ""
     """Not empty: people used the thread before this message, and that is still to be read."""
+    parent: str = ""
+    """The session whose turn begins this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +112,7 @@ def bind_session(tx: Connection, thread: Thread, new: NewSession, now_us: int) -
         "mode": new.mode.value,
         "is_direct": int(new.is_direct),
         "earlier_before": new.earlier_before,
+        "parent": new.parent,
         "created_at_us": now_us,
         "active_at_us": now_us,
     }

@@ -9,7 +9,7 @@ import typer
 from fakes.source_tree import ROOT
 
 from geode.cli.main import app
-from geode.store.tables import metadata
+from geode.store.schema import metadata
 
 PAPERS = ("README.md", "ARCHITECTURE.md", "DECISIONS.md")
 FOLDERS = ("geode", "channels", "tests", "bench", "deploy", "docs")

@@ -35,7 +35,8 @@ from geode.reply import command_sentences as said
 from geode.session.claims import Claim, ClaimTerms, claim_session
 from geode.session.requests import compose_request
 from geode.store import sessions as session_rows
-from geode.store.tables import inbox, metadata, outbox, outbox_parts, sessions, threads, turns
+from geode.store.schema import metadata
+from geode.store.tables import inbox, outbox, outbox_parts, sessions, threads, turns
 
 FORMS: dict[str, tuple[Form, ...]] = {
     **dict.fromkeys(("discord", "telegram"), ("own", "written")),

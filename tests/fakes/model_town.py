@@ -24,7 +24,7 @@ from geode.llm.retry import RetryPolicy
 from geode.llm.routes import ModelRoute
 from geode.ports import Clock, SystemClock
 from geode.steps import ModelReply, StepSnapshot, Tool
-from geode.store.tables import metadata
+from geode.store.schema import metadata
 
 MODEL = "claude-opus-5-5"
 

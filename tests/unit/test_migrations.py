@@ -15,7 +15,7 @@ from sqlalchemy import Connection, create_engine
 import geode.store
 from geode.ports import NoFailpoints
 from geode.store.database import KNOWN_REVISIONS, SCHEMA_HEAD, Store, read_revision
-from geode.store.tables import metadata
+from geode.store.schema import metadata
 
 Rows = dict[str, list[dict[str, object]]]
 

@@ -93,9 +93,6 @@ UNBUILT = {
     "terminal": ("[agent]\nterminal_profile = 'x'", "agent.terminal_profile"),
     "headless": ("[agent]\nheadless_profile = 'x'", "agent.headless_profile"),
     "model": ("[agent]\nmodel = 'openai/gpt'", "agent.model: the provider 'openai'"),
-    "approvers": (BINDING + "approvers = ['u1']", "bindings[1].approvers"),
-    "two-person": (BINDING + "two_person = true", "bindings[1].two_person"),
-    "expiry": (BINDING + "approval_expires_s = 60", "bindings[1].approval_expires_s"),
     "review": (BINDING + "review_where = 'w/d'", "bindings[1].review_where"),
 }
 
@@ -106,9 +103,18 @@ def test_what_is_not_built_says_so(tmp_path: Path, text: str, key: str) -> None:
 
 
 def test_unbuilt_keys_at_their_off_value_are_accepted(tmp_path: Path) -> None:
-    text = BINDING + 'approvers = []\ntwo_person = false\nreview_where = ""\n'
+    text = BINDING + 'review_where = ""\n'
 
-    assert _load(tmp_path, text).settings.bindings[0].approvers == ()
+    assert _load(tmp_path, text).settings.bindings[0].review_where == ""
+
+
+def test_a_binding_names_approvers_and_how_long_a_question_waits(tmp_path: Path) -> None:
+    text = BINDING + "approvers = ['u1']\ntwo_person = true\napproval_expires_s = 600\n"
+
+    binding = _load(tmp_path, text).settings.bindings[0]
+
+    assert (binding.approvers, binding.two_person) == (("u1",), True)
+    assert binding.approval_expires_s == 600
 
 
 WRONG = {

@@ -11,8 +11,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 import geode.store
+from geode.store.schema import metadata
 from geode.store.statements import Statement
-from geode.store.tables import metadata
 
 DIALECT = postgresql.dialect()
 

@@ -15,7 +15,8 @@ from sqlalchemy import Connection, create_engine, insert, select, text
 from geode.errors import StorageBusyError, StoreError
 from geode.ports import NoFailpoints, SystemClock
 from geode.store.database import SCHEMA_HEAD, Store, read_revision
-from geode.store.tables import dedupe, metadata
+from geode.store.schema import metadata
+from geode.store.tables import dedupe
 from geode.store.writer import Writer
 
 

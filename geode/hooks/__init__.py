@@ -1,0 +1,1 @@
+"""Decisions and observations of the operator's own code; nothing here opens the gate."""

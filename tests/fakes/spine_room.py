@@ -29,7 +29,7 @@ from geode.session.leases import Leases
 from geode.session.requests import compose_request
 from geode.settings import Settings
 from geode.settings_load import Loaded
-from geode.steps import Tool
+from geode.steps import FixedTools, Tool
 from geode.store.database import Store, migrate_forward
 from geode.store.sessions import find_session
 from geode.store.tables import outbox, sessions
@@ -151,7 +151,7 @@ class SpineRoom:
         model = model or ScriptedModel(replies)
         route = ModelRoute(model, "scripted/model", "model", 100_000, 4_000, sees)  # type: ignore[arg-type]
         loaded = Loaded(self.settings, {}, None, self.folder)
-        services = build_services(self.store, loaded, route, points, self.tools)
+        services = build_services(self.store, loaded, route, points, (FixedTools(self.tools),))
         own = channel or LoopbackChannel(self.platform)
         channels = {own.name: own}
         delivery = Delivery(

@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from geode.changes import describe_changes, merge_settings
@@ -36,6 +36,7 @@ from geode.session.assembly import build_services, check_profiles
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
 from geode.session.secrecy import hide_secrets
+from geode.session.supplies import Search, Supplies, open_search
 from geode.settings_load import Loaded
 from geode.steps import FixedTools, Tool
 from geode.store import inbox, sessions
@@ -62,6 +63,8 @@ class Seams:
     failpoints: Failpoints = field(default_factory=NoFailpoints)
     route: ModelRoute | None = None
     """A bound model; None: the configured one."""
+    search: Search | None = None
+    """What web_search asks; None: the configured service."""
     tools: tuple[Tool, ...] = ()
     """Registered behind the built-in ones."""
     second_look_s: float = SECOND_LOOK_S
@@ -102,9 +105,9 @@ class Daemon:
         self._leases = Leases(store, self.clock, owner, limits.lease_s)
         more = tuple(hide_secrets(tool, redactor.take_out) for tool in register(*seams.tools))
         sources = (FixedTools(more),)
-        services = build_services(
-            store, loaded, route, seams.failpoints, sources, redactor.take_out
-        )
+        self._search = seams.search or Search()
+        supplies = Supplies(redactor.take_out, self._search)
+        services = build_services(store, loaded, route, seams.failpoints, sources, supplies)
         self._services = services
         self._histories = services.histories
         self._outgoing = services.shelf.outgoing
@@ -153,6 +156,10 @@ class Daemon:
             route, key = open_route(loaded.settings, env, chosen.clock)
         if key is not None:
             redactor.register(key.reveal())
+        search = chosen.search or open_search(loaded.settings.web.search, env)
+        if search.key is not None:
+            redactor.register(search.key.reveal())
+        chosen = replace(chosen, search=search)
         store = Store.open(loaded.database_path, chosen.clock, chosen.failpoints)
         try:
             daemon = cls(loaded, store, route, redactor, chosen)
@@ -168,7 +175,8 @@ class Daemon:
     @property
     def degraded(self) -> list[str]:
         """What is configured and cannot be used, one sentence each."""
-        return list(self.roster.degraded.values())
+        faults = [self._search.fault] if self._search.fault else []
+        return [*faults, *self.roster.degraded.values()]
 
     def add_channel(self, channel: Channel) -> None:
         """Serve one more channel; only before `run`."""

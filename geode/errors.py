@@ -20,7 +20,8 @@ GeodeError
 ├── ToolError                   a tool did not do what was asked, and changed nothing
 │   ├── PathRefusedError        the path does not name a plain file of the session's workspace
 │   ├── FileRefusedError        the workspace cannot take or give what was asked
-│   └── FetchRefusedError       the address may not be contacted, or gave no readable page
+│   ├── FetchRefusedError       the address may not be contacted, or gave no readable page
+│   └── SearchFailedError       the search service gave no answer that can be read
 ├── ModelError                  a model call failed; its kinds live in geode/llm/errors.py
 └── ControlError                a command-line verb was refused by the daemon
     └── DaemonAbsentError       no daemon runs on this state
@@ -131,6 +132,10 @@ class FileRefusedError(ToolError):
 
 class FetchRefusedError(ToolError):
     """The address may not be contacted, or what it gave is not a readable page."""
+
+
+class SearchFailedError(ToolError):
+    """The search service gave no answer that can be read; the message names no address."""
 
 
 class ModelError(GeodeError):

@@ -25,6 +25,7 @@ from geode.settings_ids import (
     parse_where,
     split_where,
 )
+from geode.settings_search import SearchSettings
 from geode.settings_secrets import SecretRef
 from geode.settings_section import (
     NOT_BUILT,
@@ -191,7 +192,9 @@ class Profile:
     cost_usd_per_day: float | None = None
 
 
-READ_ONLY_TOOLS = frozenset({"list_files", "read_file", "grep_files", "web_fetch", "memory_search"})
+READ_ONLY_TOOLS = frozenset(
+    ("list_files", "read_file", "grep_files", "web_fetch", "web_search", "memory_search")
+)
 BUILTIN_PROFILES: Mapping[str, Profile] = {
     "default": Profile("default", READ_ONLY_TOOLS),
     "terminal": Profile("terminal", frozenset(), grants_all=True),
@@ -254,12 +257,13 @@ class Binding(Section):
 
 
 class WebSettings(Section):
-    """`[web]`: what web_fetch may open."""
+    """`[web]`: what web_fetch may open, and what web_search asks."""
 
     fetch: Literal["seen", "listed", "any"] = "seen"
     """`seen`: addresses that a person or a result named; `listed`: only `allow_domains`."""
     allow_domains: Domains = ()
-    search: Annotated[Mapping[str, object] | None, AfterValidator(refuse_unbuilt)] = None
+    search: SearchSettings | None = None
+    """None: there is no web_search."""
 
 
 class Settings(Section):

@@ -14,15 +14,17 @@ from geode.records.memories import BindingMemory
 from geode.records.receipts import EffectReceiptStore
 from geode.records.urls import SessionUrls
 from geode.session.histories import Histories
-from geode.session.secrecy import TakeOut, hide_secrets
+from geode.session.secrecy import hide_secrets
 from geode.session.services import SharedServices
 from geode.session.shelf import Shelf
+from geode.session.supplies import NO_SUPPLIES, Supplies
 from geode.session.toolbox import Toolbox
 from geode.settings import Settings
 from geode.settings_load import Loaded
 from geode.steps import FixedTools, ToolSource
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
+from geode.tools import web_search
 from geode.tools.catalogue import build_catalogue, register
 from geode.tools.urls import find_urls, normalise_url
 from geode.tools.web_fetch import FetchGrant
@@ -35,14 +37,14 @@ def build_services(
     route: ModelRoute,
     failpoints: Failpoints,
     sources: Sequence[ToolSource] = (),
-    take_out: TakeOut = str,
+    supplies: Supplies = NO_SUPPLIES,
 ) -> SharedServices:
     """Everything a turn needs; raises `ConfigError` for a profile that names an unknown tool.
 
-    `sources` offer tools beside the built-in ones; `take_out` keeps registered secrets out of what
-    the model is given by built-in tools, so a source hides them itself.
+    `sources` offer tools beside the built-in ones; `supplies` keep registered secrets out of what
+    the model is given by built-in tools only, so a source hides them itself.
     """
-    clock, settings = store.clock, loaded.settings
+    clock, settings, search = store.clock, loaded.settings, supplies.search
     receipts = EffectReceiptStore(store, clock)
     shelf = Shelf(
         Workspaces(loaded.state_folder / "files", failpoints=failpoints),
@@ -54,8 +56,11 @@ def build_services(
         memory=BindingMemory(store, clock),
         witness=SessionUrls(store, find_urls, normalise_url),
         grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
+        more=() if search.site is None else (web_search.build(search.site, clock),),
     )
-    hidden = FixedTools(register(*(hide_secrets(tool, take_out) for tool in built_in)))
+    absences = {"web_search": search.absence} if search.site is None else {}
+    take_out = supplies.take_out
+    hidden = FixedTools(register(*(hide_secrets(tool, take_out) for tool in built_in)), absences)
     toolbox = Toolbox((hidden, *sources))
     check_profiles(settings, toolbox.names)
     return SharedServices(

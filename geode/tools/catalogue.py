@@ -31,8 +31,12 @@ def build_catalogue(
     witness: UrlWitness,
     grant: FetchGrant,
     fetch_page: Fetch = fetch,
+    more: tuple[Tool, ...] = (),
 ) -> tuple[Tool, ...]:
-    """All built-in tools in a fixed order; which of them a step has is the plan's decision."""
+    """All built-in tools in a fixed order; which of them a step has is the plan's decision.
+
+    `more` are those that need something configured.
+    """
     return register(
         list_files.build(workspaces),
         read_file.build(workspaces),
@@ -43,6 +47,7 @@ def build_catalogue(
         memory_save.build(memory),
         memory_search.build(memory),
         run_bash.build(),
+        *more,
     )
 
 

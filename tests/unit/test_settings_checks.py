@@ -86,7 +86,6 @@ UNBUILT = {
     "hooks": ("[hooks]\n", "[hooks]"),
     "jobs": ("[[jobs]]\nname = 'x'", "[jobs]"),
     "openai": ("[providers.openai]\n", "[providers.openai]"),
-    "search": ("[web]\nsearch = { engine = 'searxng' }", "web.search"),
     "retention": ("[retention]\ntimeline_days = 9", "[retention]"),
     "jev": ("[agent]\njudgment_engine = 'jev'", "agent.judgment_engine: the judge 'jev'"),
     "judge": ("[agent]\njudge_model = 'rehearsal'", "agent.judge_model"),
@@ -173,6 +172,39 @@ WRONG = {
         "[web]\nallow_domains = ['https://example.org']",
         "web.allow_domains[1]: 'https://example.org' is not a domain; write it without scheme: "
         '"example.org".',
+    ),
+    "search-kind": (
+        "[web]\nsearch = { engine = 'google' }",
+        "web.search.engine should be 'searxng' or 'brave', not 'google'.",
+    ),
+    "search-key-unknown": (
+        "[web]\nsearch = { engine = 'searxng', adress = 'http://127.0.0.1:8888' }",
+        "web.search.adress is not a known key; known keys: engine, url, api_key.",
+    ),
+    "search-no-url": (
+        "[web]\nsearch = { engine = 'searxng' }",
+        'web.search: searxng needs its address; write url = "http://127.0.0.1:8888".',
+    ),
+    "search-no-key": (
+        "[web]\nsearch = { engine = 'brave' }",
+        'web.search: brave needs a key; write api_key = "env:BRAVE_API_KEY".',
+    ),
+    "search-key-written-out": (
+        "[web]\nsearch = { engine = 'brave', api_key = 'BSAcanary' }",
+        "web.search.api_key: a secret is never written here; write where it lies: "
+        '"env:NAME" or "file:/path".',
+    ),
+    "search-key-in-the-clear": (
+        "[web]\nsearch = { engine = 'brave', api_key = 'env:K', url = 'http://brave.example' }",
+        "web.search: a key is sent only over https; write url with https://.",
+    ),
+    "search-key-for-searxng": (
+        "[web]\nsearch = { engine = 'searxng', api_key = 'env:K', url = 'http://127.0.0.1' }",
+        "web.search: searxng has no key; remove api_key.",
+    ),
+    "search-login": (
+        "[web]\nsearch = { engine = 'searxng', url = 'http://me:pw@127.0.0.1' }",
+        "web.search.url is not an address; write http(s)://host[:port][/path], without a login.",
     ),
     "base-url": (
         "[providers.anthropic]\nbase_url = 'https://me:pw@example.org'",

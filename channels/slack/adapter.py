@@ -162,6 +162,7 @@ class SlackChannel(Channel):
 
     def _make_app(self, middleware: AsyncMiddleware) -> AsyncApp:
         return AsyncApp(
+            name=PLATFORM,  # without one the library reads the source of every frame that called it
             client=self._web.client,
             before_authorize=middleware,
             ssl_check_enabled=False,

@@ -7,7 +7,6 @@ import signal
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 OF_PLATFORM = ("send.", ".ack:", ":intake", ":delivery.", ":cursors.", ":place.")
@@ -82,16 +81,6 @@ def count_points(names: list[str]) -> list[Point]:
 def is_of_platform(point: Point) -> bool:
     """Whether what follows a death there depends on the platform."""
     return any(part in point.name for part in OF_PLATFORM)
-
-
-def is_in_share(point: Point, share: str) -> bool:
-    """Whether the point belongs to a share such as `1/2`: by its name, not by its place.
-
-    For processes that record their own points: timing may add some to one of them.
-    """
-    number, shares = (int(part) for part in share.split("/"))
-    drawn = int.from_bytes(sha256(str(point).encode()).digest()[:8])
-    return drawn % shares == number - 1
 
 
 def take_share(points: Sequence[Point], share: str) -> list[Point]:

@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,11 @@ from fakes.story import build_bell, build_parcel, story_route
 
 from channels.rehearsal.observers import written_as_asked
 from geode.app import Daemon, Seams
+from geode.log import configure_logging
+from geode.ports import SystemClock
+from geode.reply.redaction import Redactor
 from geode.settings_load import InstalledChannelModels, load_settings
+from geode.store.database import migrate_forward
 
 STORY_TIMEOUT_S = 25.0
 MORE = """
@@ -35,6 +40,15 @@ lease_s = {lease_s}
 [profiles.story]
 tools = ["list_files", "write_file", "memory_save", "ring_bell", "send_parcel"]
 """
+
+
+@cache
+def read_empty_database() -> bytes:
+    """A database of this program's schema without a row, made once before any fork."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "geode.db")
+        migrate_forward(path, SystemClock())
+        return path.read_bytes()
 
 
 def fork(work: Callable[[], Coroutine[Any, Any, None]], log: Path) -> int:
@@ -64,6 +78,7 @@ class World:
 
     def __init__(self, home: Path, platform: str) -> None:
         home.mkdir(parents=True)
+        (home / "geode.db").write_bytes(read_empty_database())
         self.home = home
         self.platform = platform
         self.log = home / "log.txt"
@@ -141,6 +156,7 @@ class World:
     async def _serve_daemon(self, seams: Seams, lease_s: float) -> None:
         loop = asyncio.get_running_loop()
         tempfile.tempdir = str(self.home)
+        configure_logging(Redactor())
         secrets = TOWNS[self.platform].environ(self.facts)
         home = str(self.home)
         environ = {"GEODE_HOME": home, "HOME": home, "ANTHROPIC_API_KEY": "sk-ant-test", **secrets}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from geode.attended import bind_terminal, rebind_terminal
 from geode.changes import describe_changes, merge_settings
 from geode.errors import ConfigError, StoreError
 from geode.intake.catchup import CatchUp
@@ -17,7 +18,7 @@ from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute, open_route
 from geode.log import get_logger
-from geode.messages import Place, SessionId, TurnId
+from geode.messages import Mode, Place, SessionId, TurnId
 from geode.ports import (
     Channel,
     ChannelContext,
@@ -143,12 +144,16 @@ class Daemon:
         *,
         environ: Mapping[str, str] | None = None,
         seams: Seams | None = None,
+        terminal: Mode = Mode.IPC,
     ) -> Daemon:
         """Bind the model, open the store and the channels; nothing connects yet.
 
+        `terminal` is the mode of sessions at this machine's terminal, which its owner always has.
         Raises `ConfigError` and `StoreError`.
         """
         env = os.environ if environ is None else environ
+        bound = bind_terminal(loaded.settings, str(os.geteuid()), terminal)
+        loaded = replace(loaded, settings=bound)
         chosen = seams or Seams()
         redactor = Redactor()
         route, key = chosen.route, None
@@ -204,6 +209,7 @@ class Daemon:
         Raises `ConfigError` or `StoreError`, and then nothing was changed. Running turns go on.
         """
         merged, waiting = merge_settings(self.settings, loaded.settings)
+        merged = rebind_terminal(merged, self.settings)
         if not merged.channels:
             raise ConfigError(
                 f"{loaded.path or 'There is no geode.toml: it'} configures no channel."

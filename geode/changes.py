@@ -12,18 +12,23 @@ Table: TypeAlias = Mapping[str, object]
 
 FOLLOWED = ("channels", "bindings", "profiles")
 """The sections that a running daemon takes over."""
+FOLLOWED_KEYS = frozenset({"agent.terminal_profile"})
+"""It is a binding's profile, and nothing else of its section is taken over."""
 
 
 def merge_settings(old: Settings, new: Settings) -> tuple[Settings, list[str]]:
     """The old settings with what can be taken over, and a sentence for each key that cannot."""
     followed = {name: getattr(new, name) for name in FOLLOWED}
+    terminal = {"terminal_profile": new.agent.terminal_profile}
     waiting = [
         f"{key} changed and waits for a restart"
         for name in Settings.model_fields
         if name not in FOLLOWED
         for key in _list_changed(name, getattr(old, name), getattr(new, name))
+        if key not in FOLLOWED_KEYS
     ]
-    return old.model_copy(update=followed), waiting
+    agent = old.agent.model_copy(update=terminal)
+    return old.model_copy(update={**followed, "agent": agent}), waiting
 
 
 def describe_changes(old: Settings, new: Settings) -> list[str]:

@@ -43,6 +43,8 @@ SECTIONS_PLANNED = ("retention", "mcp", "hooks", "jobs")
 CHANNEL_EMBEDDED = "web"
 """The installed channel that serves when no `[channels.*]` is written."""
 REHEARSAL = "rehearsal"
+TERMINAL = "terminal"
+"""The channel that the runtime brings itself; no installed one may have its name."""
 
 
 class AgentSettings(Section):
@@ -56,9 +58,10 @@ class AgentSettings(Section):
     judgment_engine: Literal["llm", "jev", "off", "rule_based"] = "llm"
     timezone: str = "UTC"
     terminal_profile: str = "terminal"
+    """What is granted to whoever talks at this machine's terminal."""
     headless_profile: str = "default"
 
-    @field_validator("judge_model", "terminal_profile", "headless_profile")
+    @field_validator("judge_model", "headless_profile")
     @classmethod
     def _only_the_default_is_built(cls, value: str, info: ValidationInfo) -> str:
         if value != cls.model_fields[str(info.field_name)].default:

@@ -17,6 +17,7 @@ from geode.settings import (
     NOT_BUILT,
     PROVIDERS_BUILT,
     PROVIDERS_PLANNED,
+    TERMINAL,
     Section,
     Settings,
 )
@@ -115,6 +116,8 @@ def _choose_models(
 
 
 def _find_model(name: str, installed: ChannelModels, file: str) -> type[Section]:
+    if name == TERMINAL:
+        raise ConfigError(f"{file}: [channels.{name}] is built in and has no settings; remove it.")
     if name in installed:
         return installed[name]
     guess = find_nearest(name, installed)
@@ -166,7 +169,7 @@ def _check_references(settings: Settings, file: str) -> None:
             raise ConfigError(
                 f"{file}: [providers.{name}] is not a known provider; known: {known}."
             )
-    profiles: dict[str, str] = {}
+    profiles = {"agent.terminal_profile": settings.agent.terminal_profile}
     keys: set[str] = set()
     for number, binding in enumerate(settings.bindings, start=1):
         place = f"{file}: bindings[{number}]"

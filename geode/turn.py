@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from geode.attended import time_limit_s
 from geode.errors import (
     StaleEpochError,
     StorageBusyError,
@@ -253,10 +254,10 @@ class TurnRunner:
         return replace(finished, answer=answer, files=files)
 
     def _deadline(self, claim: Claim, state: LoopState) -> float:
-        binding = self._services.find_binding(claim.binding)
-        if binding is None:
+        limit_s = time_limit_s(self._services.find_binding(claim.binding))
+        if limit_s is None:
             return float("inf")
-        left_s = max(0.0, binding.time_budget_s - state.spent_us / 1_000_000)
+        left_s = max(0.0, limit_s - state.spent_us / 1_000_000)
         return self._clock.monotonic() + left_s
 
     def _remaining_s(self, deadline: float) -> float | None:

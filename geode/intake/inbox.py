@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from geode.attended import mode_of
 from geode.errors import StoreError
 from geode.intake.access import (
     MOST_PERMISSIVE,
@@ -29,7 +30,6 @@ from geode.messages import (
     ChatCommand,
     Inbound,
     InboundMessage,
-    Mode,
     Person,
     Place,
     SessionId,
@@ -284,8 +284,9 @@ class Inbox:
             return Stored(Accepted("refused", "overloaded"), session_id, wakes_delivery=is_new)
         inbox.add_message(tx, session_id, message, now_us=now_us)
         row = sessions.read_session(tx, session_id)
-        if row.binding != admitted.binding.key:
-            sessions.set_binding(tx, session_id, admitted.binding.key)
+        served = (admitted.binding.key, mode_of(admitted.binding))
+        if (row.binding, row.mode) != served:
+            sessions.set_binding(tx, session_id, *served)
         held = self._tell_held(tx, row, message, now_us)
         return Stored(Accepted("stored"), session_id, wakes_session=True, wakes_delivery=held)
 
@@ -293,7 +294,7 @@ class Inbox:
         new = sessions.NewSession(
             id=SessionId("s" + secrets.token_hex(8)),
             binding=admitted.binding.key,
-            mode=Mode.DAEMON,
+            mode=mode_of(admitted.binding),
             is_direct=message.is_direct,
             earlier_before=message.message_id if message.has_earlier else "",
         )

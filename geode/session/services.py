@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from geode.attended import time_limit_s
 from geode.gate.executor import GateParts, ToolExecutor
 from geode.gate.policy import Grants, project_plan
 from geode.gate.processor import ToolCallProcessor
@@ -149,7 +150,7 @@ class SharedServices:
         caps += [] if day_left is None else [day_left]
         return LoopLimits(
             steps_max=limits.steps_max,
-            time_budget_s=binding.time_budget_s if binding is not None else None,
+            time_budget_s=time_limit_s(binding),
             cost_micro_usd_max=min(caps, default=None),
             context_tokens_max=self.route.context_tokens_max,
             output_tokens_max=self.route.output_tokens_max,

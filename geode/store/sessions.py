@@ -121,9 +121,10 @@ def bind_session(tx: Connection, thread: Thread, new: NewSession, now_us: int) -
     return new.id
 
 
-def set_binding(tx: Connection, session_id: SessionId, binding: str) -> None:
-    """The thread is served under another binding from its next claim on."""
-    tx.execute(update(sessions).where(sessions.c.id == session_id).values(binding=binding))
+def set_binding(tx: Connection, session_id: SessionId, binding: str, mode: Mode) -> None:
+    """The thread is served under another binding, or in another mode, from its next claim on."""
+    values = {"binding": binding, "mode": mode.value}
+    tx.execute(update(sessions).where(sessions.c.id == session_id).values(values))
 
 
 def find_thread(tx: Connection, session_id: SessionId) -> Thread:

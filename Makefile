@@ -79,10 +79,10 @@ $(VENV)/.ready-dev: requirements-dev.lock pyproject.toml
 	@$(MAKE) install LOCKED=requirements-dev.lock STAMP=$@
 
 # What the platforms publish about their APIs, as JSON Schema: every request of a test must fit it;
-# beside it axe-core, by whose rules the page must be accessible.
+# beside it axe-core, by whose rules the page must be accessible, and the JSON-Schema-Test-Suite.
 SCHEMAS := tests/schemas
 $(VENV)/.ready-schemas: $(wildcard $(SCHEMAS)/*) requirements-dev.lock | $(VENV)/.ready-dev
-	@echo "Writing the platforms' schemas and axe-core into $(VENV)"
+	@echo "Writing the platforms' schemas, axe-core and the JSON-Schema-Test-Suite into $(VENV)"
 	@$(BIN)/python $(SCHEMAS)/write_schemas.py $(VENV)/share/platform-schemas
 	@touch $@
 

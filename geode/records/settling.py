@@ -8,7 +8,7 @@ from geode.messages import ReceiptId
 from geode.records.reconcile import word_of
 from geode.reply import effect_cards
 from geode.reply.cards import say_card
-from geode.store import cards, effects
+from geode.store import cards, children, effects
 from geode.store.database import Tx
 from geode.store.receipts import Receipt, ReceiptState, load_receipt
 
@@ -25,11 +25,14 @@ class Word:
 
 
 def ask_people(tx: Tx, receipt_id: ReceiptId, reply_to: str, now_us: int) -> None:
-    """Open the card of an uncertain effect in its thread; asked before or settled: nothing."""
+    """Open the card of an uncertain effect in its thread; asked before or settled: nothing.
+
+    What a child did is asked where its parent speaks.
+    """
     receipt = load_receipt(tx, receipt_id)
     if receipt is not None and receipt.state is ReceiptState.UNCERTAIN:
         new = effect_cards.ask_about_effect(receipt, reply_to)
-        cards.open_card(tx, receipt.session_id, new, now_us)
+        cards.open_card(tx, children.find_home(tx, receipt.session_id), new, now_us)
 
 
 def settle_uncertain(

@@ -7,10 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from geode.messages import Block, Message, Mode, SessionId, SessionState, Thread, TurnId
+from geode.messages import (
+    UNATTENDED,
+    Block,
+    Message,
+    Mode,
+    SessionId,
+    SessionState,
+    Thread,
+    TurnId,
+)
 from geode.reply import sentences
 from geode.session.histories import Place
 from geode.store import conversation, inbox, outbox, sessions, turns
+from geode.store.children import fence_children
 from geode.store.conversation import Checkpoint
 from geode.store.database import Tx
 from geode.store.inbox import InboxRow
@@ -59,6 +69,8 @@ class Claim:
     """How often people asked in this chapter that it is shortened."""
     is_stopped: bool = False
     """A person wants the turn to end without an answer."""
+    children_micro_usd: int = 0
+    """What children of the turn have cost so far."""
 
     @property
     def is_resumed(self) -> bool:
@@ -93,10 +105,10 @@ def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | D
     """Claim an idle session with messages, or a running one whose lease has run out.
 
     Also one that waits for a decision on a turn that is to be stopped. None when there is nothing
-    to do or another worker holds it. Never steals a live lease.
+    to do or another worker holds it. Never steals a live lease. A child is only its parent's.
     """
     row = sessions.read_session(tx, session_id)
-    if row is None:
+    if row is None or row.parent:
         return None
     if row.state == SessionState.RUNNING:
         if row.lease_until_us >= terms.now_us:
@@ -169,6 +181,8 @@ def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:
 def _resume(tx: Tx, row: Any, terms: ClaimTerms) -> Claim:
     session_id, turn_id = SessionId(row.id), TurnId(row.turn_id)
     attempts = turns.count_attempt(tx, turn_id, +1)
+    if Mode(row.mode) not in UNATTENDED:
+        fence_children(tx, session_id)
     entry = TimelineEntry("turn_resumed", {"attempt": attempts}, turn_id)
     append_entries(tx, session_id, (entry,), terms.now_us)
     turn = turns.read_turn(tx, turn_id)
@@ -189,6 +203,7 @@ def _resume(tx: Tx, row: Any, terms: ClaimTerms) -> Claim:
         started_at_us=turn.started_at_us,
         shorten_asked=row.compact_due,
         is_stopped=turn.stopped_by != "",
+        children_micro_usd=turn.cost_micro_usd,
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from geode.attended import time_limit_s
 from geode.gate.executor import GateParts, ToolExecutor
 from geode.gate.policy import Grants, project_plan
+from geode.delegation import DELEGATE_TASK
 from geode.gate.processor import ToolCallProcessor
 from geode.hooks.observers import HookSystem
 from geode.hooks.registry import HookRegistry
@@ -25,6 +26,7 @@ from geode.records.receipts import EffectReceiptStore
 from geode.session.claims import Claim
 from geode.session.histories import Histories
 from geode.session.leases import Lease
+from geode.session.parents import ParentTurn, ParentTurns
 from geode.session.pictures import SessionPictures
 from geode.session.restore import describe_batch, identity_of
 from geode.session.secrecy import TakeOut
@@ -44,6 +46,18 @@ class Session:
     loop: AgenticLoop
     uncertain: list[ReceiptId] = field(default_factory=list[ReceiptId])
     """Effects whose outcome nobody knows, as they come up."""
+    parent: ParentTurn | None = None
+    """What its children find while the turn runs; None: it can begin none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a child has in the place of what its binding would give it."""
+
+    plan: BoundToolPlan
+    limits: LoopLimits
+    manner: str
+    """In the place of the platform's manner."""
 
 
 @dataclass(slots=True)
@@ -65,6 +79,7 @@ class SharedServices:
     shelf: Shelf
     take_out: TakeOut = str
     """Replaces registered secrets in what comes in."""
+    parents: ParentTurns = field(default_factory=ParentTurns)
     hooks: HookRegistry = field(default_factory=HookRegistry)
     events: HookSystem = field(default_factory=HookSystem)
     _plans: dict[tuple[Mode, str], BoundToolPlan] = field(
@@ -98,25 +113,41 @@ class SharedServices:
         progress: Progress,
         *,
         day_left_micro_usd: int | None = None,
+        bounds: Bounds | None = None,
     ) -> Session:
         """The executor and the loop of one turn, bound to its mode, profile, lease and budget."""
         binding = self.find_binding(claim.binding)
         executor = ToolExecutor(self.gate, lease.is_held)
         uncertain: list[ReceiptId] = []
+        if bounds is None:
+            limits = self._limits(binding, day_left_micro_usd)
+            bounds = Bounds(self.plan_for(mode, binding), limits, _manner_of(claim))
+        parent = self._enter_parent(claim, lease, bounds, progress)
         parts = LoopParts(
             adapter=self.route.adapter,
             model=self.route.model,
-            plan=self.plan_for(mode, binding),
-            processor=_Processor(ToolCallProcessor(executor), uncertain),
+            plan=bounds.plan,
+            processor=_Processor(ToolCallProcessor(executor), uncertain, parent),
             records=_Records(self.checkpoints, claim, uncertain),
             identity=identity_of(claim),
-            sources=self._sources(claim),
-            limits=self._limits(binding, day_left_micro_usd),
+            sources=self._sources(bounds.manner),
+            limits=bounds.limits,
             progress=progress,
             clock=self.clock,
             pictures=self._pictures(claim),
+            read_cost_elsewhere=parent.read_cost if parent is not None else int,
         )
-        return Session(executor, AgenticLoop(parts), uncertain)
+        return Session(executor, AgenticLoop(parts), uncertain, parent)
+
+    def _enter_parent(
+        self, claim: Claim, lease: Lease, bounds: Bounds, progress: Progress
+    ) -> ParentTurn | None:
+        if DELEGATE_TASK not in bounds.plan.by_name:
+            return None
+        spent = claim.children_micro_usd
+        parent = ParentTurn(claim, lease, bounds.plan, bounds.limits, progress, spent)
+        self.parents.enter(parent)
+        return parent
 
     def _pictures(self, claim: Claim) -> SessionPictures | None:
         if not self.route.takes_pictures:
@@ -156,28 +187,35 @@ class SharedServices:
             output_tokens_max=self.route.output_tokens_max,
         )
 
-    def _sources(self, claim: Claim) -> PromptSources:
+    def _sources(self, manner: str) -> PromptSources:
         zone = self.settings.agent.timezone
         return PromptSources(
             identity=self.identity,
             agent_name=self.settings.agent.name,
-            platform_manner=(
-                f"You answer in a {claim.thread.platform} thread that several people may read. "
-                "Write Markdown; the channel renders it. Be short. "
-                "To send a file of the workspace, link its relative path, as in "
-                "[Report](report.pdf): it is then attached."
-            ),
+            platform_manner=manner,
             today=date_in_zone(self.clock.now_us(), zone),
             timezone=zone,
         )
 
 
-class _Processor:
-    """The gate's processor, which also remembers what was left uncertain."""
+def _manner_of(claim: Claim) -> str:
+    return (
+        f"You answer in a {claim.thread.platform} thread that several people may read. "
+        "Write Markdown; the channel renders it. Be short. "
+        "To send a file of the workspace, link its relative path, as in "
+        "[Report](report.pdf): it is then attached."
+    )
 
-    def __init__(self, processor: ToolCallProcessor, uncertain: list[ReceiptId]) -> None:
+
+class _Processor:
+    """The gate's processor, which also remembers what was left uncertain, by children too."""
+
+    def __init__(
+        self, processor: ToolCallProcessor, uncertain: list[ReceiptId], parent: ParentTurn | None
+    ) -> None:
         self._processor = processor
         self._uncertain = uncertain
+        self._parent = parent
 
     async def process(
         self,
@@ -186,6 +224,9 @@ class _Processor:
         make_context: Callable[[int], ToolContext],
     ) -> ToolOutcome:
         outcome = await self._processor.process(calls, plan, make_context)
+        if self._parent is not None:
+            left = self._parent.take_uncertain()
+            outcome = replace(outcome, uncertain=(*outcome.uncertain, *left))
         self._uncertain += outcome.uncertain
         return outcome
 

@@ -43,6 +43,8 @@ def count_figures(tx: Connection) -> Figures:
             func.coalesce(func.sum(turn_rows.c.output_tokens), 0),
             func.coalesce(func.sum(turn_rows.c.cost_micro_usd), 0),
         )
+        .join(sessions, sessions.c.id == turn_rows.c.session_id)
+        .where(sessions.c.parent == "")
     ).one()
     return Figures(
         sessions=_count_by(tx, sessions.c.state),

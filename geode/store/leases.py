@@ -50,10 +50,14 @@ def renew_leases(tx: Connection, held: dict[SessionId, int], until_us: int) -> s
 
 
 def find_expired(tx: Connection, now_us: int, limit: int) -> list[SessionId]:
-    """Running sessions whose lease has run out, oldest first."""
+    """Running sessions whose lease has run out, oldest first; children go with their parents."""
     rows = tx.execute(
         select(sessions.c.id)
-        .where(sessions.c.state == SessionState.RUNNING, sessions.c.lease_until_us < now_us)
+        .where(
+            sessions.c.state == SessionState.RUNNING,
+            sessions.c.lease_until_us < now_us,
+            sessions.c.parent == "",
+        )
         .order_by(sessions.c.lease_until_us)
         .limit(limit)
     )

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 
 from geode.messages import ReceiptId, SessionId, TurnId
 from geode.steps import Effect
-from geode.store.tables import receipt_keys, receipts
+from geode.store.tables import receipt_keys, receipts, sessions
 
 
 class ReceiptState(StrEnum):
@@ -246,11 +246,12 @@ def list_receipts(
 
 
 def list_uncertain(tx: Connection, session_id: SessionId, limit: int) -> list[Receipt]:
-    """The session's effects that wait for a person's word, newest first."""
+    """Effects of the session and its children that wait for a person's word, newest first."""
+    of_children = select(sessions.c.id).where(sessions.c.parent == session_id)
     rows = tx.execute(
         select(*_COLUMNS)
         .where(
-            receipts.c.session_id == session_id,
+            or_(receipts.c.session_id == session_id, receipts.c.session_id.in_(of_children)),
             receipts.c.state == ReceiptState.UNCERTAIN.value,
         )
         .order_by(receipts.c.prepared_at_us.desc(), receipts.c.id)

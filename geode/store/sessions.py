@@ -106,6 +106,13 @@ def bind_session(tx: Connection, thread: Thread, new: NewSession, now_us: int) -
     found = find_session(tx, thread)
     if found is not None:
         return found
+    make_session(tx, new, now_us)
+    _BIND.run(tx, {**_key_of(thread), "session_id": new.id})
+    return new.id
+
+
+def make_session(tx: Connection, new: NewSession, now_us: int) -> None:
+    """A session row that no thread is bound to."""
     row = {
         "id": new.id,
         "binding": new.binding,
@@ -117,8 +124,6 @@ def bind_session(tx: Connection, thread: Thread, new: NewSession, now_us: int) -
         "active_at_us": now_us,
     }
     _MAKE.run(tx, row)
-    _BIND.run(tx, {**_key_of(thread), "session_id": new.id})
-    return new.id
 
 
 def set_binding(tx: Connection, session_id: SessionId, binding: str, mode: Mode) -> None:

@@ -35,7 +35,9 @@ def sum_session(tx: Connection, session_id: SessionId) -> Spent:
 
 def sum_bindings(tx: Connection, bindings: Sequence[str], since_us: int) -> Spent:
     """What turns under these bindings used that began since then."""
-    of_bindings = select(sessions.c.id).where(sessions.c.binding.in_(bindings))
+    # What a child used stands in its parent's turn.
+    is_counted = (sessions.c.binding.in_(bindings), sessions.c.parent == "")
+    of_bindings = select(sessions.c.id).where(*is_counted)
     return _sum(tx, turns.c.session_id.in_(of_bindings), turns.c.started_at_us >= since_us)
 
 

@@ -30,22 +30,23 @@ _BEGIN = Statement(
 )
 _READ = Statement(select(turns).where(turns.c.id == bindparam("turn")))
 _STOPPED_BY = Statement(select(turns.c.stopped_by).where(turns.c.id == bindparam("turn")))
-_TOTALS = (
-    "reason",
-    "verification",
-    "steps",
-    "spent_us",
+_TOTALS = ("reason", "verification", "steps", "spent_us", "ended_at_us")
+_SUMS = (
     "input_tokens",
     "output_tokens",
     "cache_read_tokens",
     "cache_write_tokens",
     "cost_micro_usd",
-    "ended_at_us",
 )
 _END = Statement(
     update(turns)
     .where(turns.c.id == bindparam("turn"))
-    .values(state="done", **{name: bindparam(f"new_{name}") for name in _TOTALS})
+    .values(
+        state="done",
+        **{name: bindparam(f"new_{name}") for name in _TOTALS},
+        # What children used stands there already.
+        **{name: turns.c[name] + bindparam(f"new_{name}") for name in _SUMS},
+    )
 )
 
 
@@ -107,7 +108,7 @@ def count_attempt(tx: Connection, turn_id: str, change: int) -> int:
 
 
 def end_turn(tx: Connection, turn_id: TurnId, totals: TurnTotals, now_us: int) -> None:
-    """Close the turn with what it came to."""
+    """Close the turn with what it came to, on top of what its children used."""
     values = {
         "turn": turn_id,
         "new_reason": totals.reason.value,
@@ -151,11 +152,15 @@ def find_stopped(tx: Connection, session_ids: Sequence[SessionId]) -> dict[Sessi
 
 
 def sum_cost_since(tx: Connection, bindings: Sequence[str], since_us: int) -> int:
-    """What the ended turns of these bindings cost since then, in micro-USD."""
+    """What turns of these bindings cost since then, in micro-USD; children count to parents."""
     found = tx.execute(
         select(func.sum(turns.c.cost_micro_usd))
         .join(sessions, sessions.c.id == turns.c.session_id)
-        .where(sessions.c.binding.in_(bindings), turns.c.started_at_us >= since_us)
+        .where(
+            sessions.c.binding.in_(bindings),
+            sessions.c.parent == "",
+            turns.c.started_at_us >= since_us,
+        )
     ).scalar_one_or_none()
     return int(found or 0)
 

@@ -120,6 +120,7 @@ def _session_object(row: Row[Any]) -> JsonObject:
         "state": row.state,
         "mode": row.mode,
         "binding": row.binding,
+        "parent": row.parent,
         "thread": "/".join(part for part in place if part),
         "turns_begun": row.next_turn - 1,
         "turn": row.turn_id,

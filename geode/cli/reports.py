@@ -41,7 +41,7 @@ def report_sessions(answer: Answer) -> str:
                 row["turns_begun"],
                 row["queued"],
                 show_time(row["active_at_us"]),
-                row["thread"],
+                row["thread"] or _name_parent(row),
             )
             for row in rows
         ],
@@ -54,7 +54,7 @@ def report_session(answer: Answer) -> str:
         [
             ("session", answer["id"]),
             ("state", answer["state"]),
-            ("thread", answer["thread"]),
+            ("thread", answer["thread"] or _name_parent(answer)),
             ("binding", answer["binding"]),
             ("mode", answer["mode"]),
             ("created", show_time(answer["created_at_us"])),
@@ -69,6 +69,10 @@ def report_session(answer: Answer) -> str:
         parts.append(_report_replies(answer["outbox"]))
     parts.append(_report_timeline(answer["timeline"]))
     return "\n\n".join(parts)
+
+
+def _name_parent(row: Answer) -> str:
+    return f"child of {row['parent']}" if row.get("parent") else "-"
 
 
 def report_effects(answer: Answer) -> str:

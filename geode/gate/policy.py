@@ -209,5 +209,5 @@ _PLACES = {
     Mode.IPC: "at this terminal",
     Mode.DAEMON: "in a chat thread",
     Mode.SCHEDULER: "in a scheduled job",
-    Mode.HEADLESS: "to an external program",
+    Mode.HEADLESS: "where no person takes part",
 }

@@ -13,6 +13,7 @@ from geode.records.checkpoint import SessionCheckpoint
 from geode.records.memories import BindingMemory
 from geode.records.receipts import EffectReceiptStore
 from geode.records.urls import SessionUrls
+from geode.session.delegation import Delegation
 from geode.session.histories import Histories
 from geode.session.secrecy import hide_secrets
 from geode.session.services import SharedServices
@@ -24,7 +25,7 @@ from geode.settings_load import Loaded
 from geode.steps import FixedTools, ToolSource
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
-from geode.tools import web_search
+from geode.tools import delegate_task, web_search
 from geode.tools.catalogue import build_catalogue, register
 from geode.tools.urls import find_urls, normalise_url
 from geode.tools.web_fetch import FetchGrant
@@ -51,19 +52,23 @@ def build_services(
         loaded.state_folder / "kept",
         Blobs(loaded.state_folder / OUTGOING),
     )
+    delegation = Delegation()
     built_in = build_catalogue(
         workspaces=shelf.workspaces,
         memory=BindingMemory(store, clock),
         witness=SessionUrls(store, find_urls, normalise_url),
         grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
-        more=() if search.site is None else (web_search.build(search.site, clock),),
+        more=(
+            delegate_task.build(delegation),
+            *(() if search.site is None else (web_search.build(search.site, clock),)),
+        ),
     )
     absences = {"web_search": search.absence} if search.site is None else {}
     take_out = supplies.take_out
     hidden = FixedTools(register(*(hide_secrets(tool, take_out) for tool in built_in)), absences)
     toolbox = Toolbox((hidden, *sources))
     check_profiles(settings, toolbox.names)
-    return SharedServices(
+    services = SharedServices(
         store=store,
         clock=clock,
         settings=settings,
@@ -78,6 +83,8 @@ def build_services(
         shelf=shelf,
         take_out=take_out,
     )
+    delegation.bind(services)
+    return services
 
 
 def check_profiles(settings: Settings, known: Collection[str]) -> None:

@@ -65,9 +65,7 @@ def begin_child(tx: Tx, birth: Birth, now_us: int) -> Claim:
     """
     parent, child = birth.parent, name_child(birth.operation_id)
     require_epoch(tx, parent.session_id, parent.epoch)
-    new = NewSession(
-        child, parent.binding, CHILD_MODE, is_direct=False, parent=parent.session_id
-    )
+    new = NewSession(child, parent.binding, CHILD_MODE, is_direct=False, parent=parent.session_id)
     sessions.make_session(tx, new, now_us)
     turns.begin_turn(
         tx,
@@ -83,9 +81,7 @@ def begin_child(tx: Tx, birth: Birth, now_us: int) -> Claim:
         ),
         now_us,
     )
-    sessions.take_lease(
-        tx, child, NewLease(parent.session_id, now_us + LEASE_US, birth.turn_id, 1)
-    )
+    sessions.take_lease(tx, child, NewLease(parent.session_id, now_us + LEASE_US, birth.turn_id, 1))
     conversation.append_messages(tx, child, birth.turn_id, (birth.request,))
     begun = {"operation": birth.operation_id, "parent": parent.session_id, "model": birth.model}
     append_entries(tx, child, [TimelineEntry("turn_started", {**begun}, birth.turn_id)], now_us)

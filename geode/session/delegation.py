@@ -21,7 +21,6 @@ from geode.session.children import (
     begin_child,
     end_child,
     has_child_ended,
-    name_child,
 )
 from geode.session.claims import Claim
 from geode.session.parents import ParentTurn
@@ -128,9 +127,7 @@ class Delegation:
         )
         is_over = False
         try:
-            end = await session.loop.arun(
-                TurnStart(history=claim.history, remaining_s=room.time_s)
-            )
+            end = await session.loop.arun(TurnStart(history=claim.history, remaining_s=room.time_s))
             await self._end(parent, claim, session, end)
             is_over = True
         finally:
@@ -160,9 +157,7 @@ class Delegation:
             return Share(is_unattended=True)
         return share_of(settings.profile(binding.profile), is_unattended=True)
 
-    async def _end(
-        self, parent: ParentTurn, claim: Claim, session: Session, end: TurnEnd
-    ) -> None:
+    async def _end(self, parent: ParentTurn, claim: Claim, session: Session, end: TurnEnd) -> None:
         now_us = self._services.clock.now_us()
         await self._services.store.write(
             "child.end",
@@ -191,8 +186,8 @@ class Delegation:
         )
         rules = Counter((str(e.body.get("tool")), str(e.body.get("rule"))) for e in refused)
         notes = _describe_notes(rules, session.uncertain)
-        if not is_deliverable(end.reason):
-            why = describe_end(end.reason, end.detail)
+        if not is_deliverable(end.reason) or not end.text.strip():
+            why = end.detail if is_deliverable(end.reason) else describe_end(end.reason, end.detail)
             return Applied(f"The child session {claim.session_id} gave no answer. {why}{notes}")
         return Done(_quote_answer(claim, end.text) + notes)
 
@@ -212,7 +207,8 @@ class _Relay:
 
 
 def _quote_task(prompt: str) -> str:
-    return f'<message from="the session that began this one" id="parent">\n{defuse(prompt)}\n</message>'
+    head = '<message from="the session that began this one" id="parent">'
+    return f"{head}\n{defuse(prompt)}\n</message>"
 
 
 def _quote_answer(claim: Claim, text: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from geode.attended import time_limit_s
+from geode.delegation import DELEGATE_TASK
 from geode.gate.executor import GateParts, ToolExecutor
 from geode.gate.policy import Grants, project_plan
-from geode.delegation import DELEGATE_TASK
 from geode.gate.processor import ToolCallProcessor
 from geode.hooks.observers import HookSystem
 from geode.hooks.registry import HookRegistry

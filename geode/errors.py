@@ -22,6 +22,7 @@ GeodeError
 │   ├── FileRefusedError        the workspace cannot take or give what was asked
 │   ├── FetchRefusedError       the address may not be contacted, or gave no readable page
 │   └── SearchFailedError       the search service gave no answer that can be read
+├── HookError                   an operator's hook gave no valid answer, so it denies
 ├── ModelError                  a model call failed; its kinds live in geode/llm/errors.py
 └── ControlError                a command-line verb was refused by the daemon
     └── DaemonAbsentError       no daemon runs on this state
@@ -116,6 +117,10 @@ class FileUnavailableError(ChannelError):
 
 class ChannelDownError(ChannelError):
     """The platform could not be reached; certainly nothing was sent."""
+
+
+class HookError(GeodeError):
+    """An operator's hook gave no valid answer; the message completes "the hook failed: it …"."""
 
 
 class ToolError(GeodeError):

@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from geode.settings_hooks import HooksSettings
 from geode.settings_ids import (
     BoundPlace,
     parse_people,
@@ -39,7 +40,7 @@ from geode.settings_section import (
 
 PROVIDERS_BUILT = ("anthropic",)
 PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
-SECTIONS_PLANNED = ("retention", "mcp", "hooks", "jobs")
+SECTIONS_PLANNED = ("retention", "mcp", "jobs")
 CHANNEL_EMBEDDED = "web"
 """The installed channel that serves when no `[channels.*]` is written."""
 REHEARSAL = "rehearsal"
@@ -281,6 +282,7 @@ class Settings(Section):
     bindings: Annotated[tuple[Binding, ...], BeforeValidator(list_to_tuple)] = ()
     profiles: Mapping[str, ProfileSettings] = {}
     web: WebSettings = WebSettings()
+    hooks: HooksSettings = HooksSettings()
 
     def has_profile(self, name: str) -> bool:
         """Whether a profile of that name is written or built in."""

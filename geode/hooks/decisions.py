@@ -60,6 +60,8 @@ class AskPerson:
 
     hook: str
     reason: str
+    arguments: JsonObject | None = None
+    """What the call is to run with, when a hook has rewritten it too: checked again, then asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,9 @@ def test_unknown_name_is_an_error_with_the_nearest_known(
 
 UNBUILT = {
     "mcp": ("[mcp.servers.db]\ncommand = ['x']", "[mcp]"),
-    "hooks": ("[hooks]\n", "[hooks]"),
+    "pre-verify": ("[hooks]\nPreVerify = [{ command = ['x'] }]", "hooks.PreVerify"),
+    "post-verify": ("[hooks]\nPostVerify = [{ command = ['x'] }]", "hooks.PostVerify"),
+    "stop": ("[hooks]\nStop = [{ entry_point = 'x' }]", "hooks.Stop"),
     "jobs": ("[[jobs]]\nname = 'x'", "[jobs]"),
     "openai": ("[providers.openai]\n", "[providers.openai]"),
     "retention": ("[retention]\ntimeline_days = 9", "[retention]"),
@@ -289,7 +291,7 @@ def test_variable_out_of_range_is_named_with_its_value(tmp_path: Path) -> None:
     [
         ("GEODE_AGNET__NAME", "[agnet] is not a known section; did you mean [agent]?"),
         ("GEODE_AGENT__NAMES", "agent.names is not a known key; did you mean 'name'?"),
-        ("GEODE_HOOKS__PRETOOLUSE", "[hooks] is not built yet; remove it."),
+        ("GEODE_JOBS__NAME", "[jobs] is not built yet; remove it."),
     ],
 )
 def test_misspelt_variable_is_an_error(tmp_path: Path, variable: str, sentence: str) -> None:

@@ -13,6 +13,8 @@ from functools import partial
 from geode.attended import bind_terminal, rebind_terminal
 from geode.changes import describe_changes, merge_settings
 from geode.errors import ConfigError, StoreError
+from geode.hooks.build import Hooks, build_hooks
+from geode.hooks.programs import place_of
 from geode.intake.catchup import CatchUp
 from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
@@ -66,6 +68,8 @@ class Seams:
     """A bound model; None: the configured one."""
     search: Search | None = None
     """What web_search asks; None: the configured service."""
+    hooks: Hooks | None = None
+    """The operator's own code; None: what is configured."""
     tools: tuple[Tool, ...] = ()
     """Registered behind the built-in ones."""
     second_look_s: float = SECOND_LOOK_S
@@ -107,7 +111,7 @@ class Daemon:
         more = tuple(hide_secrets(tool, redactor.take_out) for tool in register(*seams.tools))
         sources = (FixedTools(more),)
         self._search = seams.search or Search()
-        supplies = Supplies(redactor.take_out, self._search)
+        supplies = Supplies(redactor.take_out, self._search, seams.hooks)
         services = build_services(store, loaded, route, seams.failpoints, sources, supplies)
         self._services = services
         self._histories = services.histories
@@ -164,7 +168,9 @@ class Daemon:
         search = chosen.search or open_search(loaded.settings.web.search, env)
         if search.key is not None:
             redactor.register(search.key.reveal())
-        chosen = replace(chosen, search=search)
+        hooks = chosen.hooks or await build_hooks(loaded.settings.hooks, place_of(loaded), env)
+        redactor.register(*hooks.secrets)
+        chosen = replace(chosen, search=search, hooks=hooks)
         store = Store.open(loaded.database_path, chosen.clock, chosen.failpoints)
         try:
             daemon = cls(loaded, store, route, redactor, chosen)
@@ -196,6 +202,7 @@ class Daemon:
                 tasks.create_task(self.catch_up.run(self.intake), name="catch-up"),
                 tasks.create_task(self._prune(), name="prune"),
                 tasks.create_task(self._histories.run(), name="histories"),
+                tasks.create_task(self._services.events.run(), name="events"),
                 tasks.create_task(self._warm_up(), name="warm-up"),
                 tasks.create_task(self.roster.run(self.intake), name="channels"),
             ]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from geode.errors import ConfigError
 from geode.settings_hooks import CodeSettings, HooksSettings
+from geode.settings_load import Loaded
 from geode.settings_secrets import SecretMissingError, resolve_secret
 
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -29,6 +30,12 @@ class HookPlace:
     """That of the configuration file; absolute."""
     agent_files: Path
     """What the agent itself may write."""
+
+
+def place_of(loaded: Loaded) -> HookPlace:
+    """Beside the configuration file, or in the state folder where there is none."""
+    folder = loaded.state_folder if loaded.path is None else loaded.path.parent
+    return HookPlace(folder, loaded.state_folder / "files")
 
 
 def find_faults(

@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 
 from geode.errors import ConfigError
 from geode.gate.executor import GateParts
+from geode.hooks.build import Hooks
+from geode.hooks.programs import check_tools
 from geode.llm.routes import ModelRoute
 from geode.loop.prompt import load_identity
 from geode.ports import Failpoints
@@ -40,7 +42,7 @@ def build_services(
     sources: Sequence[ToolSource] = (),
     supplies: Supplies = NO_SUPPLIES,
 ) -> SharedServices:
-    """Everything a turn needs; raises `ConfigError` for a profile that names an unknown tool.
+    """Everything a turn needs; raises `ConfigError` for a grant or hook of an unknown tool.
 
     `sources` offer tools beside the built-in ones; `supplies` keep registered secrets out of what
     the model is given by built-in tools only, so a source hides them itself.
@@ -68,6 +70,8 @@ def build_services(
     hidden = FixedTools(register(*(hide_secrets(tool, take_out) for tool in built_in)), absences)
     toolbox = Toolbox((hidden, *sources))
     check_profiles(settings, toolbox.names)
+    check_tools(settings.hooks, toolbox.names)
+    hooks = supplies.hooks or Hooks()
     services = SharedServices(
         store=store,
         clock=clock,
@@ -82,6 +86,8 @@ def build_services(
         histories=Histories(store.clock),
         shelf=shelf,
         take_out=take_out,
+        hooks=hooks.registry,
+        events=hooks.system,
     )
     delegation.bind(services)
     return services

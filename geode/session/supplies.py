@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from geode.errors import ConfigError
+from geode.hooks.build import Hooks
 from geode.session.secrecy import TakeOut
 from geode.settings_search import SearchSettings
 from geode.settings_secrets import Secret, resolve_secret
@@ -30,11 +31,13 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Supplies:
-    """What the composer hands to the built-in tools."""
+    """What the composer hands to the built-in tools and to the gate."""
 
     take_out: TakeOut = str
     """Keeps registered secrets out of what the model is given."""
     search: Search = Search()
+    hooks: Hooks | None = None
+    """None: there are none."""
 
 
 NO_SUPPLIES = Supplies()

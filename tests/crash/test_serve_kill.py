@@ -57,7 +57,7 @@ async def test_serve_killed_in_the_middle_answers_once_after_its_restart(
         environ = town_environ(slack, tmp_path)
         if moment == "answer_shown":
             slack.fault("slow_response", method="chat.update", delay_s=1.0, times=0)
-        async with serving(environ) as first:
+        async with serving(environ, is_started=True) as first:
             await first.wait_line("slack is up")
             post = await slack.say(ASKED)
             await slack.wait_for(lambda: MOMENTS[moment](slack, post, tmp_path))

@@ -237,6 +237,29 @@ async def test_missing_configuration_file_is_one_sentence(
     assert "nowhere.toml" in ended.err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status"],
+        ["effects"],
+        ["doctor", "--json"],
+        ["setup", "--print-manifest"],
+        ["serve", "--config", "nowhere.toml"],
+    ],
+    ids=" ".join,
+)
+async def test_started_command_says_and_returns_what_a_forked_one_does(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    environ = _environ(tmp_path) | {"GEODE_CHANNELS__WEB__LISTEN": "127.0.0.1:0"}
+
+    started = await run_geode(environ, *arguments, is_started=True)
+    forked = await run_geode(environ, *arguments)
+
+    assert started == forked
+    assert started.out + started.err
+
+
 def test_help_imports_nothing_that_a_verb_needs(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-X", "importtime", GEODE, "--help"],

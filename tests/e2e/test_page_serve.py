@@ -40,7 +40,8 @@ async def wait_words(browser: aiohttp.ClientSession, url: str, word: str) -> str
 
 
 async def test_page_answers_without_a_word_of_configuration(tmp_path: Path) -> None:
-    async with serving(environ_of(tmp_path)) as daemon, await open_page(daemon) as browser:
+    started = serving(environ_of(tmp_path), is_started=True)
+    async with started as daemon, await open_page(daemon) as browser:
         form = form_of(text="what is 6 * 7?", key="k1")
         async with browser.post("/rooms/room", data=form) as answer:
             url = (await answer.json())["url"]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(60)
 async def test_serve_says_where_it_listens(tmp_path: Path) -> None:
     async with RehearsalSlack() as slack:
         config = write_config(tmp_path, slack.base_url)
-        async with serving(town_environ(slack, tmp_path)) as daemon:
+        async with serving(town_environ(slack, tmp_path), is_started=True) as daemon:
             await daemon.wait_line("slack is up")
 
             assert f"configuration: {config}" in daemon.lines

@@ -1,18 +1,25 @@
-"""The real `geode` command as a process: asked once, or serving until told to stop."""
+"""The real `geode` command as a process: asked once, or serving until told to stop.
+
+Unless a test says `is_started`, or gives the interpreter its own settings, the process is forked
+from one that has imported the program before; see `fakes.forked`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import shlex
+import pty
 import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping
+import termios
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-import pexpect
+from fakes.forked import Forked, Streams, fork_command, fork_piped
+from pexpect.fdpexpect import fdspawn
 
 GEODE = Path(sys.executable).with_name("geode")
 ANSWER_S = 30.0
@@ -36,7 +43,7 @@ class Ended:
 class Serving:
     """A `geode serve` whose lines are collected as they come."""
 
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | Forked
     lines: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -78,17 +85,15 @@ def command_environ(environ: Mapping[str, str]) -> dict[str, str]:
     return kept | dict(environ)
 
 
-async def run_geode(environ: Mapping[str, str], *arguments: str, cwd: Path | None = None) -> Ended:
+async def run_geode(
+    environ: Mapping[str, str], *arguments: str, cwd: Path | None = None, is_started: bool = False
+) -> Ended:
     """Run `geode` to its end."""
-    process = await asyncio.create_subprocess_exec(
-        GEODE,
-        *arguments,
-        env=command_environ(environ),
-        cwd=cwd or environ["GEODE_HOME"],
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    folder = cwd or Path(environ["GEODE_HOME"])
+    if is_started or _has_own_interpreter(environ):
+        process = await _start(environ, arguments, folder, asyncio.subprocess.DEVNULL)
+    else:
+        process = await fork_piped(command_environ(environ), arguments, folder)
     try:
         async with asyncio.timeout(ANSWER_S):
             out, err = await process.communicate()
@@ -100,36 +105,52 @@ async def run_geode(environ: Mapping[str, str], *arguments: str, cwd: Path | Non
     return Ended(process.returncode, out.decode(), err.decode())
 
 
+@asynccontextmanager
+async def in_terminal(
+    environ: Mapping[str, str], arguments: Sequence[str], folder: Path, **read: Any
+) -> AsyncGenerator[tuple[fdspawn, Forked]]:
+    """`geode` in a pseudo-terminal, for the length of the block; `read` is of pexpect."""
+    ours, theirs = pty.openpty()
+    rows, columns = read.pop("dimensions", (24, 80))
+    termios.tcsetwinsize(ours, (rows, columns))
+    streams = Streams(theirs, theirs, theirs)
+    try:
+        process = await fork_command(environ, arguments, folder, streams, is_terminal=True)
+    finally:
+        os.close(theirs)
+    terminal = fdspawn(ours, **read)
+    try:
+        yield terminal, process
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        terminal.close()
+
+
 async def run_in_terminal(environ: Mapping[str, str], *arguments: str) -> Ended:
     """Run `geode` to its end in a pseudo-terminal, where a person reads what it says."""
-
-    def run() -> tuple[bytes, int]:
-        return pexpect.run(
-            shlex.join([str(GEODE), *arguments]),
-            env=command_environ(environ) | {"TERM": "xterm", "COLUMNS": "200"},
-            cwd=environ["GEODE_HOME"],
-            timeout=ANSWER_S,
-            withexitstatus=True,
-        )
-
-    out, code = await asyncio.to_thread(run)
+    told = command_environ(environ) | {"TERM": "xterm", "COLUMNS": "200"}
+    folder = Path(environ["GEODE_HOME"])
+    async with in_terminal(told, arguments, folder, timeout=ANSWER_S) as (terminal, process):
+        async with asyncio.timeout(ANSWER_S):
+            out = await asyncio.to_thread(terminal.read)
+            code = await process.wait()
     return Ended(code, out.decode().replace("\r\n", "\n"), "")
 
 
 @asynccontextmanager
-async def serving(environ: Mapping[str, str], *arguments: str) -> AsyncGenerator[Serving]:
+async def serving(
+    environ: Mapping[str, str], *arguments: str, is_started: bool = False
+) -> AsyncGenerator[Serving]:
     """A `geode serve` for the length of the block; it never outlives the test."""
-    process = await asyncio.create_subprocess_exec(
-        GEODE,
-        "serve",
-        "--until-stdin-closes",
-        *arguments,
-        env=command_environ(environ),
-        cwd=environ["GEODE_HOME"],
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    folder = Path(environ["GEODE_HOME"])
+    words = ("serve", "--until-stdin-closes", *arguments)
+    if is_started or _has_own_interpreter(environ):
+        process = await _start(environ, words, folder, asyncio.subprocess.PIPE)
+    else:
+        process = await fork_piped(command_environ(environ), words, folder, has_stdin=True)
     served = Serving(process)
     readers = [
         asyncio.create_task(_collect(process.stdout, served.lines)),
@@ -139,11 +160,31 @@ async def serving(environ: Mapping[str, str], *arguments: str) -> AsyncGenerator
         yield served
     finally:
         if process.returncode is None:
-            process.kill()
+            with suppress(ProcessLookupError):
+                process.kill()
         await process.wait()
         await asyncio.gather(*readers)
         if process.stdin is not None:
             process.stdin.close()
+
+
+def _has_own_interpreter(environ: Mapping[str, str]) -> bool:
+    """Whether a test wants modules found elsewhere, or another thing that Python reads once."""
+    return any(name.startswith("PYTHON") for name in environ)
+
+
+async def _start(
+    environ: Mapping[str, str], arguments: Sequence[str], folder: Path, stdin: int
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        GEODE,
+        *arguments,
+        env=command_environ(environ),
+        cwd=folder,
+        stdin=stdin,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
 
 
 async def _collect(stream: asyncio.StreamReader | None, lines: list[str]) -> None:

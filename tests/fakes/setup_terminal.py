@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pexpect
-from fakes.geode_command import GEODE, command_environ
+from fakes.forked import Forked
+from fakes.geode_command import command_environ, in_terminal
 
 PROMPT_S = 45.0
-ROWS, COLUMNS = 60, 400
+SIZE = (60, 400)
+"""Rows and columns."""
 
 
 class Terminal:
     """Waits for a question, answers it, and remembers all that was on the screen."""
 
-    def __init__(self, child: Any) -> None:
+    def __init__(self, child: Any, process: Forked) -> None:
         self._child = child
+        self._process = process
         self._screen = io.StringIO()
         child.logfile_read = self._screen
 
@@ -49,30 +52,21 @@ class Terminal:
 
     async def press(self, key: str) -> None:
         """Ctrl and a letter."""
-        await asyncio.to_thread(self._child.sendcontrol, key)
+        await asyncio.to_thread(self._child.send, chr(ord(key) & 0x1F))
 
     async def end(self) -> int:
         """The exit code."""
         await asyncio.to_thread(self._child.expect, pexpect.EOF, timeout=PROMPT_S)
-        await asyncio.to_thread(self._child.wait)
-        code = self._child.exitstatus
-        assert code is not None, f"ended by signal {self._child.signalstatus}"
+        code = await self._process.wait()
+        assert code >= 0, f"ended by signal {-code}"
         return code
 
 
 @asynccontextmanager
 async def setting_up(environ: Mapping[str, str], *arguments: str) -> AsyncGenerator[Terminal]:
     """A `geode setup` for the length of the block; it never outlives the test."""
-    child: Any = pexpect.spawn(
-        str(GEODE),
-        ["setup", *arguments],
-        env=command_environ(environ) | {"TERM": "dumb"},
-        cwd=str(Path(environ["HOME"])),
-        dimensions=(ROWS, COLUMNS),
-        encoding="utf-8",
-        timeout=PROMPT_S,
-    )
-    try:
-        yield Terminal(child)
-    finally:
-        await asyncio.to_thread(child.close, force=True)
+    told = command_environ(environ) | {"TERM": "dumb"}
+    read: dict[str, Any] = {"timeout": PROMPT_S, "encoding": "utf-8", "dimensions": SIZE}
+    folder = Path(environ["HOME"])
+    async with in_terminal(told, ("setup", *arguments), folder, **read) as (child, process):
+        yield Terminal(child, process)

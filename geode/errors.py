@@ -135,6 +135,10 @@ class FileRefusedError(ToolError):
     """The workspace cannot take or give what was asked; nothing was changed."""
 
 
+class SandboxError(ToolError):
+    """No sandbox could be started, so nothing was run; the message is the reason."""
+
+
 class FetchRefusedError(ToolError):
     """The address may not be contacted, or what it gave is not a readable page."""
 

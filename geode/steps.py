@@ -89,6 +89,9 @@ class Applied:
     error: str
 
 
+LOCK_ONLY = "lock:"
+"""How a resource key begins that keeps calls apart and stands in no receipt, so blocks nothing."""
+
 Ending: TypeAlias = Done | NotApplied | Applied
 ToolHandler: TypeAlias = Callable[[ToolContext, JsonObject], Awaitable[Ending]]
 ResourceStrategy: TypeAlias = Callable[[ToolContext, JsonObject], tuple[str, ...]]

@@ -7,16 +7,20 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from geode.steps import LOCK_ONLY
+
 
 class Hold:
     """The keys one call holds, from `ResourceLocks.acquire` until `release`."""
 
-    __slots__ = ("_locks", "_work", "keys", "turn")
+    __slots__ = ("_locks", "_work", "keys", "locked", "turn")
 
     def __init__(self, locks: ResourceLocks, keys: tuple[str, ...]) -> None:
         self._locks = locks
         self._work: asyncio.Task[Any] | None = None
-        self.keys = keys
+        self.locked = keys
+        self.keys = tuple(key for key in keys if not key.startswith(LOCK_ONLY))
+        """What a receipt names."""
         self.turn = asyncio.Event()
         """Set once every key is this hold's."""
 
@@ -51,7 +55,7 @@ class ResourceLocks:
     async def acquire(self, keys: Iterable[str], wait_s: float) -> Hold | None:
         """Wait for all keys; None when they did not come free within `wait_s` seconds."""
         hold = Hold(self, tuple(sorted(set(keys))))
-        for key in hold.keys:
+        for key in hold.locked:
             self._queues.setdefault(key, deque()).append(hold)
         if self._is_first(hold):
             return hold
@@ -68,12 +72,12 @@ class ResourceLocks:
 
     def drop(self, hold: Hold) -> None:
         """Leave every queue and wake whoever is next."""
-        for key in hold.keys:
+        for key in hold.locked:
             queue = self._queues[key]
             queue.remove(hold)
             if not queue:
                 del self._queues[key]
-        for key in hold.keys:
+        for key in hold.locked:
             queue = self._queues.get(key)
             if queue and self._is_first(queue[0]):
                 queue[0].turn.set()
@@ -88,4 +92,4 @@ class ResourceLocks:
         self.drop(hold)
 
     def _is_first(self, hold: Hold) -> bool:
-        return all(self._queues[key][0] is hold for key in hold.keys)
+        return all(self._queues[key][0] is hold for key in hold.locked)

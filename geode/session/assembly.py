@@ -27,8 +27,10 @@ from geode.settings_load import Loaded
 from geode.steps import FixedTools, ToolSource
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
-from geode.tools import delegate_task, web_search
+from geode.tools import delegate_task, run_bash, web_search
 from geode.tools.catalogue import build_catalogue, register
+from geode.tools.sandbox.detect import PROBE
+from geode.tools.shell import ShellTools
 from geode.tools.urls import find_urls, normalise_url
 from geode.tools.web_fetch import FetchGrant
 from geode.tools.workspace import Workspaces
@@ -68,7 +70,9 @@ def build_services(
     absences = {"web_search": search.absence} if search.site is None else {}
     take_out = supplies.take_out
     hidden = FixedTools(register(*(hide_secrets(tool, take_out) for tool in built_in)), absences)
-    toolbox = Toolbox((hidden, *sources))
+    shell = hide_secrets(run_bash.build(shelf.workspaces, clock), take_out)
+    shell_tools = ShellTools(shell, PROBE, loaded.state_folder)
+    toolbox = Toolbox((hidden, shell_tools, *sources))
     check_profiles(settings, toolbox.names)
     check_tools(settings.hooks, toolbox.names)
     hooks = supplies.hooks or Hooks()

@@ -28,15 +28,20 @@ runpy.run_module(sys.argv[2], run_name="__main__")
 """
 
 
-async def run_to_end(work: Callable[[], Outcome]) -> Outcome:
+async def run_to_end(
+    work: Callable[[], Outcome], *, stop: Callable[[], None] | None = None
+) -> Outcome:
     """Run blocking work in a thread; a cancellation is raised only after the work has ended.
 
     A thread cannot be stopped, so whoever holds a lock over the work must not let go before.
+    `stop`, called at the cancellation, is how work that listens for it ends at once.
     """
     task = asyncio.get_running_loop().run_in_executor(_THREADS, work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
+        if stop is not None:
+            stop()
         while not task.done():
             try:
                 await asyncio.wait([task])

@@ -13,7 +13,6 @@ from geode.tools import (
     memory_save,
     memory_search,
     read_file,
-    run_bash,
     web_fetch,
     write_file,
 )
@@ -46,7 +45,6 @@ def build_catalogue(
         web_fetch.build(witness, grant, fetch_page=fetch_page),
         memory_save.build(memory),
         memory_search.build(memory),
-        run_bash.build(),
         *more,
     )
 

@@ -7,6 +7,7 @@ from functools import partial
 from geode.errors import PathRefusedError, ToolError
 from geode.messages import JsonObject, Mode, SessionId
 from geode.steps import (
+    LOCK_ONLY,
     Applied,
     DataClass,
     Done,
@@ -69,18 +70,24 @@ def build(workspaces: Workspaces) -> Tool:
 
 
 def file_resources(context: ToolContext, arguments: JsonObject) -> tuple[str, ...]:
-    """One key per file, equal for every spelling of its path."""
+    """One key per file, equal for every spelling of its path, and the lock of the workspace."""
+    lock = workspace_lock(context.session_id)
     try:
         path = parse_file_path(schema.text_of(arguments, "path"))
     except PathRefusedError:
         # The handler refuses such a call; a key of its own keeps it from blocking any file.
-        return (f"file:{context.session_id}:",)
-    return (file_key(context.session_id, path),)
+        return f"file:{context.session_id}:", lock
+    return file_key(context.session_id, path), lock
 
 
 def file_key(session: SessionId, path: WorkspacePath) -> str:
     """The resource key of one file."""
     return f"file:{session}:{path.text}"
+
+
+def workspace_lock(session: SessionId) -> str:
+    """The lock that whatever writes into a workspace takes, so that a command is alone in it."""
+    return f"{LOCK_ONLY}workspace:{session}"
 
 
 def encode_text(text: str) -> bytes:

@@ -21,7 +21,6 @@ from geode.steps import (
 )
 from geode.tools import schema
 from geode.tools.blocking import run_to_end
-from geode.tools.sandbox.bounds import Bounds
 from geode.tools.sandbox.detect import PROBE, SandboxProbe, explain_absence
 from geode.tools.sandbox.run import Command, Ran, Stop, has_command_begun, run_command
 from geode.tools.workspace import Workspaces
@@ -33,6 +32,8 @@ POLICY = SafetyPolicy(
     approval="ask",
     modes=frozenset({Mode.REPL, Mode.IPC}),
 )
+RUN_S_MAX = 120.0
+"""Wall clock of one command, waiting for its place included."""
 RUNS_PARALLEL_MAX = 4
 """Commands at once, over all sessions."""
 COMMAND_CHARS_MAX = 20_000
@@ -45,7 +46,7 @@ def build(
     clock: Clock,
     *,
     probe: SandboxProbe = PROBE,
-    run_s_max: float = Bounds.run_s_max,
+    run_s_max: float = RUN_S_MAX,
 ) -> Tool:
     """The tool over these workspaces; the probe says whether and how a command can run."""
     places = asyncio.Semaphore(RUNS_PARALLEL_MAX)

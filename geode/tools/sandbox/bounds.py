@@ -13,8 +13,6 @@ from pathlib import Path
 class Bounds:
     """Hard stops of one command; each ends or refuses what goes beyond it, nothing else."""
 
-    run_s_max: float = 120.0
-    """Wall clock, waiting for a free place included."""
     cpu_s_max: int = 120
     """Of each process."""
     memory_bytes_max: int = 1 << 30

@@ -4,10 +4,10 @@ from typing import Any
 
 import aiohttp
 
-from channels.commands import parse_command
 from channels.text import split_markdown
 from geode import errors, messages, ports
 from geode.settings import HttpUrl, SecretRef, Section
+from geode.spoken import parse_command
 
 LIMITS = ports.ChannelLimits(text_units_max=4_000, file_bytes_max=0)
 MENTION, POLL_S, CALL_S, RETRY_S = "@geode", 1.0, 10.0, 0.3

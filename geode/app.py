@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from geode.attended import bind_terminal, rebind_terminal
+from geode.attended import bind_terminal, is_local, rebind_terminal
 from geode.changes import describe_changes, merge_settings
 from geode.errors import ConfigError, StoreError
 from geode.hooks.build import Hooks, build_hooks
@@ -34,12 +34,15 @@ from geode.records.transcript import ROOMS, RoomTranscript
 from geode.reply.delivery import DELIVERY_LEASE_S, SECOND_LOOK_S, Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
 from geode.roster import Roster, resolve_channels
+from geode.serve.chat import ChatVerbs
 from geode.serve.health import DaemonHealth, Moment
+from geode.serve.terminal import TerminalChannel, find_owner
 from geode.session.assembly import build_services, check_profiles
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
 from geode.session.secrecy import hide_secrets
 from geode.session.supplies import Search, Supplies, open_search
+from geode.settings import TERMINAL
 from geode.settings_load import Loaded
 from geode.steps import FixedTools, Tool
 from geode.store import inbox, sessions
@@ -129,6 +132,9 @@ class Daemon:
         )
         desk = Desk(route.name, self.channel_states, redactor.take_out)
         self.intake = Inbox(store, self.clock, self.settings, self, desk)
+        rooms = RoomTranscript(store, self.clock, Blobs(loaded.state_folder / ROOMS))
+        self.terminal = TerminalChannel(rooms, find_owner())
+        self.chat = ChatVerbs(self.terminal, self.intake, store, self.settings.agent.name)
 
     def _context(self, loaded: Loaded, seams: Seams) -> ChannelContext:
         files = Blobs(loaded.state_folder / ROOMS)
@@ -156,7 +162,7 @@ class Daemon:
         Raises `ConfigError` and `StoreError`.
         """
         env = os.environ if environ is None else environ
-        bound = bind_terminal(loaded.settings, str(os.geteuid()), terminal)
+        bound = bind_terminal(loaded.settings, find_owner().id, terminal)
         loaded = replace(loaded, settings=bound)
         chosen = seams or Seams()
         redactor = Redactor()
@@ -176,6 +182,7 @@ class Daemon:
             daemon = cls(loaded, store, route, redactor, chosen)
             await daemon.intake.read_moves()
             daemon.roster.open_all(resolve_channels(loaded.settings, env), loaded.settings.bindings)
+            daemon.roster.add(daemon.terminal)
             if chosen.is_alone:
                 await store.write("leases.expire", sessions.expire_leases)
         except BaseException:
@@ -285,8 +292,10 @@ class Daemon:
         self.catch_up.mark_due(channel)
 
     def channel_states(self) -> Mapping[str, ChannelStatus]:
-        """Each channel's health."""
-        return {name: channel.status() for name, channel in self.channels.items()}
+        """Each configured channel's health; the terminal is wherever somebody asks."""
+        return {
+            name: channel.status() for name, channel in self.channels.items() if name != TERMINAL
+        }
 
     async def status(self) -> dict[str, object]:
         """Health in one object."""
@@ -305,8 +314,17 @@ class Daemon:
         )
 
     async def _run_session(self, session_id: SessionId) -> None:
+        if is_local(self.settings) and not await self._is_at_terminal(session_id):
+            return  # it waits for a daemon that has its channel
         if await self._runner.run_session(session_id):
             self.lanes.wake(session_id)
+
+    async def _is_at_terminal(self, session_id: SessionId) -> bool:
+        try:
+            thread = await self.store.read(partial(sessions.find_thread, session_id=session_id))
+        except StoreError:
+            return False  # the next sweep looks again
+        return thread.platform == TERMINAL
 
     async def _prune(self) -> None:
         while True:

@@ -40,6 +40,11 @@ def rebind_terminal(settings: Settings, before: Settings) -> Settings:
     return settings
 
 
+def is_local(settings: Settings) -> bool:
+    """Whether the process serves its own terminal only, and leaves the rest to a daemon."""
+    return any(mode_of(binding) is Mode.REPL for binding in settings.bindings)
+
+
 def mode_of(binding: Binding) -> Mode:
     """How sessions of the binding run; only the terminal's have somebody beside them."""
     return binding.mode if isinstance(binding, TerminalBinding) else Mode.DAEMON

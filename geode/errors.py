@@ -25,7 +25,8 @@ GeodeError
 ├── HookError                   an operator's hook gave no valid answer, so it denies
 ├── ModelError                  a model call failed; its kinds live in geode/llm/errors.py
 └── ControlError                a command-line verb was refused by the daemon
-    └── DaemonAbsentError       no daemon runs on this state
+    ├── DaemonAbsentError       no daemon runs on this state
+    └── LineLostError           the daemon went away before it answered
 """
 
 from __future__ import annotations
@@ -162,3 +163,10 @@ class DaemonAbsentError(ControlError):
 
     def __init__(self, folder: str) -> None:
         super().__init__(f"No daemon is running on {folder}; start one with: geode serve")
+
+
+class LineLostError(ControlError):
+    """The connection to the daemon ended before its answer came; the request may be repeated."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The connection to the daemon was lost ({reason}).")

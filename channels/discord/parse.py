@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from channels.commands import read_said
 from channels.discord.attached import read_files
 from channels.discord.entities import is_mentioned, read_text
 from channels.discord.places import Spot
 from channels.discord.snowflakes import is_snowflake, order_key, snowflake_to_us
 from channels.fields import int_of, is_true, list_of, object_of, objects_of, text_of
 from geode.messages import ChatCommand, InboundMessage, JsonObject, Person, QuotedMessage
+from geode.spoken import read_said
 
 PLAIN, REPLY, STARTER = 0, 19, 21
 SPOKEN_KINDS = (PLAIN, REPLY)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from channels.commands import read_said
 from channels.fields import int_of, is_true, object_of, objects_of, text_of
 from channels.slack.entities import is_mentioned, read_text
 from channels.slack.origin import (
@@ -28,6 +27,7 @@ from geode.messages import (
     JsonObject,
     QuotedMessage,
 )
+from geode.spoken import read_said
 
 SLACKBOT = "USLACKBOT"
 """Slack's own bot, which has no bot id: it says what anybody told it to, such as reminders."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from channels.commands import command_of, parse_command
 from channels.fields import int_of, is_true, object_of, objects_of, text_of
 from channels.telegram.entities import (
     BotIdentity,
@@ -19,6 +18,7 @@ from channels.telegram.files import name_attachments, read_files
 from channels.telegram.places import read_person, read_thread
 from channels.telegram.presses import BlankWords, Query, parse_query, parse_words
 from geode.messages import COMMANDS, ButtonPress, ChatCommand, InboundMessage, JsonObject
+from geode.spoken import command_of, parse_command
 
 ALLOWED_UPDATES: Final = ("message", "edited_message", "callback_query")
 NOT_PEOPLE: Final = frozenset({777000, 1087968824, 136817688})

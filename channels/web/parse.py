@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from channels.commands import command_of, read_said
 from channels.web.places import is_direct
 from geode.messages import ButtonPress, ChatCommand, FileRef, InboundMessage, Person, Thread
+from geode.spoken import command_of, read_said
 from geode.transcripts import RoomMessage
 
 WORDS_CHARS_MAX = 20_000

@@ -65,7 +65,7 @@ async def _serve(told: Told, style: LogStyle) -> int:
     daemon = await Daemon.open(loaded)
     configure_logging(daemon.redactor, style=style)
     try:
-        if not daemon.channels:
+        if not daemon.channel_states():
             raise ConfigError(_explain_idle(daemon.degraded, loaded))
         with catch_signals() as asked:
             if told.until_stdin_closes:
@@ -80,7 +80,8 @@ async def _serve(told: Told, style: LogStyle) -> int:
 async def _run_until(asked: Asked, daemon: Daemon, told: Told) -> None:
     loaded = told.loaded
     control = Control(daemon.health, daemon.store, daemon.clock)
-    poller = CLIPoller(loaded.state_folder, control.verbs, redactor=daemon.redactor)
+    verbs = {**control.verbs, **daemon.chat.verbs}
+    poller = CLIPoller(loaded.state_folder, verbs, redactor=daemon.redactor)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(daemon.run(), name="daemon")
         others = [
@@ -150,7 +151,7 @@ def _explain_idle(degraded: Sequence[str], loaded: Loaded) -> str:
 def _announce(daemon: Daemon, loaded: Loaded) -> None:
     _say(f"configuration: {loaded.path or 'built in, no geode.toml found'}")
     _say(f"state: {loaded.database_path}")
-    _say(f"listening: {loaded.state_folder / SOCKET_NAME}, {', '.join(daemon.channels)}")
+    _say(f"listening: {loaded.state_folder / SOCKET_NAME}, {', '.join(daemon.channel_states())}")
     for sentence in daemon.degraded:
         _say(f"degraded: {sentence}")
     _say(f"ready: pid {os.getpid()}")

@@ -40,7 +40,7 @@ def ask_daemon(
             ) from None
         except OSError as error:
             raise ControlError(f"The daemon went away before it answered ({error}).") from error
-    return _unwrap(answer)
+    return read_answer(answer)
 
 
 def _connect(folder: Path) -> socket.socket:
@@ -58,7 +58,8 @@ def _connect(folder: Path) -> socket.socket:
     return connection
 
 
-def _unwrap(line: bytes) -> Any:
+def read_answer(line: bytes) -> Any:
+    """What an answer says; raises `ControlError` with the daemon's sentence."""
     if not line.endswith(b"\n"):
         raise ControlError("The daemon went away before it answered.")
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Mapping
 from typing import cast
 
@@ -12,12 +10,12 @@ from geode.messages import JsonObject, JsonValue
 from geode.oversight import StatusView
 from geode.ports import Clock
 from geode.records.receipts import EffectReceiptStore
+from geode.serve.arguments import allow_only, read_limit, read_text
 from geode.serve.ipc import Verb
+from geode.serve.terminal import find_owner
 from geode.store import views
 from geode.store.database import Store
 
-ROWS_DEFAULT = 50
-ROWS_MAX = 500
 OUTCOMES = {"happened": True, "did-not": False}
 """The words an operator settles an effect with."""
 
@@ -42,33 +40,33 @@ class Control:
         }
 
     async def _status(self, arguments: JsonObject) -> JsonValue:
-        _allow(arguments)
+        allow_only(arguments)
         return cast("JsonObject", await self._view.status())
 
     async def _list_sessions(self, arguments: JsonObject) -> JsonValue:
-        _allow(arguments, "limit")
-        limit = _read_limit(arguments)
+        allow_only(arguments, "limit")
+        limit = read_limit(arguments)
         rows = await self._store.read(lambda tx: views.list_sessions(tx, limit))
         return {"sessions": list[JsonValue](rows)}
 
     async def _show_session(self, arguments: JsonObject) -> JsonValue:
-        _allow(arguments, "id", "limit")
-        session_id, limit = _read_text(arguments, "id"), _read_limit(arguments)
+        allow_only(arguments, "id", "limit")
+        session_id, limit = read_text(arguments, "id"), read_limit(arguments)
         shown = await self._store.read(lambda tx: views.show_session(tx, session_id, limit))
         if shown is None:
             raise ControlError(f"There is no session {session_id[:80]!r}.")
         return shown
 
     async def _list_effects(self, arguments: JsonObject) -> JsonValue:
-        _allow(arguments, "limit")
-        limit = _read_limit(arguments)
+        allow_only(arguments, "limit")
+        limit = read_limit(arguments)
         effects = await self._store.read(lambda tx: views.list_effects(tx, limit))
         replies = await self._store.read(lambda tx: views.list_replies(tx, limit))
         return {"effects": list[JsonValue](effects), "replies": list[JsonValue](replies)}
 
     async def _settle_effect(self, arguments: JsonObject) -> JsonValue:
-        _allow(arguments, "id", "outcome")
-        receipt_id, outcome = _read_text(arguments, "id"), _read_text(arguments, "outcome")
+        allow_only(arguments, "id", "outcome")
+        receipt_id, outcome = read_text(arguments, "id"), read_text(arguments, "outcome")
         if outcome not in OUTCOMES:
             raise ControlError(
                 f"An effect is settled as happened or did-not, not {outcome[:40]!r}."
@@ -78,33 +76,6 @@ class Control:
                 f"{receipt_id} is a chat reply; delivery looks for it and settles it by itself."
             )
         settled = await self._receipts.settle_by_operator(
-            receipt_id, happened=OUTCOMES[outcome], who=_name_user()
+            receipt_id, happened=OUTCOMES[outcome], who=find_owner().name
         )
         return {"id": settled.id, "tool": settled.tool, "state": settled.state, "outcome": outcome}
-
-
-def _name_user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return str(os.geteuid())  # a container may have no name for its user
-
-
-def _allow(arguments: JsonObject, *known: str) -> None:
-    for name in arguments:
-        if name not in known:
-            raise ControlError(f"This verb takes no argument {name[:40]!r}.")
-
-
-def _read_text(arguments: JsonObject, name: str) -> str:
-    value = arguments.get(name)
-    if not isinstance(value, str) or not value:
-        raise ControlError(f"This verb needs the argument {name!r}, a string.")
-    return value
-
-
-def _read_limit(arguments: JsonObject) -> int:
-    value = arguments.get("limit", ROWS_DEFAULT)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= ROWS_MAX:
-        raise ControlError(f"limit is a whole number from 1 to {ROWS_MAX}.")
-    return value

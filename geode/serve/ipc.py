@@ -36,7 +36,8 @@ Verb: TypeAlias = Callable[[JsonObject], Awaitable[JsonValue]]
 class IpcLimits:
     """Hard bounds of the socket."""
 
-    connections_max: int = 16
+    connections_max: int = 64
+    """A client that chats has two."""
     request_s: float = 30.0
     """For a verb to answer, and for the caller to take the answer."""
     idle_s: float = 300.0

@@ -14,6 +14,7 @@ FRONT_DOOR = (
     "ports",
     "transcripts",
     "guides",
+    "spoken",
     "oversight",
     "messages",
     "settings",

@@ -37,7 +37,7 @@ from geode.settings_load import load_settings
 
 async def main():
     daemon = await Daemon.open(load_settings())
-    channels = list(daemon.channels)
+    channels = list(daemon.channel_states())
     await daemon.close()
     with open("/proc/self/status") as file:
         rss = next(line.split()[1] for line in file if line.startswith("VmRSS"))

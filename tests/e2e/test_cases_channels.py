@@ -115,7 +115,7 @@ async def test_channel_without_its_token_is_degraded_by_name_and_the_other_answe
             assert "SLACK_APP_TOKEN" in sentence
             assert reason in sentence
             assert slack.bot_token not in str(status)
-            assert list(town.daemon.channels) == ["loop"]
+            assert list(town.daemon.channel_states()) == ["loop"]
             assert slack.counters()["calls"] == {}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from channels.commands import parse_command
+from geode.spoken import parse_command
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,10 @@ class Profile:
 
 
 READ_ONLY_TOOLS = frozenset(
-    ("list_files", "read_file", "grep_files", "web_fetch", "web_search", "memory_search")
+    (
+        *("list_files", "read_file", "grep_files", "read_document"),
+        *("web_fetch", "web_search", "memory_search"),
+    )
 )
 BUILTIN_PROFILES: Mapping[str, Profile] = {
     "default": Profile("default", READ_ONLY_TOOLS),

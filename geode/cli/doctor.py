@@ -12,6 +12,7 @@ import typer
 
 from geode.cli.doctor_channels import ask_channel, open_channels
 from geode.cli.doctor_grants import look_at_grants, look_at_model
+from geode.cli.doctor_hooks import look_at_hooks
 from geode.cli.doctor_state import look_at_file, look_at_state
 from geode.ports import Finding
 from geode.reply.redaction import Redactor
@@ -39,7 +40,7 @@ async def _examine(loaded: Loaded, wanted: Wanted, redactor: Redactor) -> Findin
     """Everything at once; the order of telling is always the same."""
     settings = loaded.settings
     asked: dict[str, Awaitable[Sequence[Finding]]] = {
-        "setup": asyncio.to_thread(lambda: [*look_at_file(loaded), *look_at_grants(settings)]),
+        "setup": asyncio.to_thread(lambda: _look_at_setup(loaded)),
         "state": asyncio.to_thread(lambda: list(look_at_state(loaded))),
         "model": look_at_model(settings, os.environ),
     }
@@ -50,6 +51,14 @@ async def _examine(loaded: Loaded, wanted: Wanted, redactor: Redactor) -> Findin
         asked[name] = ask_channel(channel) if channel else _tell_missing(missing)
     answers = await asyncio.gather(*asked.values())
     return [(name, each) for name, answer in zip(asked, answers, strict=True) for each in answer]
+
+
+def _look_at_setup(loaded: Loaded) -> Sequence[Finding]:
+    return [
+        *look_at_file(loaded),
+        *look_at_grants(loaded.settings),
+        *look_at_hooks(loaded, os.environ),
+    ]
 
 
 async def _tell_missing(sentence: str) -> Sequence[Finding]:

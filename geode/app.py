@@ -50,6 +50,8 @@ from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
 from geode.store.file_json import list_open_hashes
 from geode.tools.catalogue import register
+from geode.tools.fetch.client import fetch
+from geode.tools.web_fetch import Fetch
 from geode.turn import TurnParts, TurnRunner
 from geode.verify.judge import PendingJudge
 
@@ -73,6 +75,8 @@ class Seams:
     """What web_search asks; None: the configured service."""
     hooks: Hooks | None = None
     """The operator's own code; None: what is configured."""
+    fetch_page: Fetch = fetch
+    """The one fetch function, perhaps over another resolver and connector."""
     tools: tuple[Tool, ...] = ()
     """Registered behind the built-in ones."""
     second_look_s: float = SECOND_LOOK_S
@@ -114,7 +118,7 @@ class Daemon:
         more = tuple(hide_secrets(tool, redactor.take_out) for tool in register(*seams.tools))
         sources = (FixedTools(more),)
         self._search = seams.search or Search()
-        supplies = Supplies(redactor.take_out, self._search, seams.hooks)
+        supplies = Supplies(redactor.take_out, self._search, seams.hooks, seams.fetch_page)
         services = build_services(store, loaded, route, seams.failpoints, sources, supplies)
         self._services = services
         self._histories = services.histories

@@ -62,6 +62,7 @@ def build_services(
         memory=BindingMemory(store, clock),
         witness=SessionUrls(store, find_urls, normalise_url),
         grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
+        fetch_page=supplies.fetch_page,
         more=(
             delegate_task.build(delegation),
             *(() if search.site is None else (web_search.build(search.site, clock),)),

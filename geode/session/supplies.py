@@ -12,8 +12,10 @@ from geode.settings_search import SearchSettings
 from geode.settings_secrets import Secret, resolve_secret
 from geode.steps import Absence
 from geode.tools import web_search
+from geode.tools.fetch.client import fetch
 from geode.tools.search.brave import BraveSite
 from geode.tools.search.searxng import SearxngSite
+from geode.tools.web_fetch import Fetch
 from geode.tools.web_search import SearchSite
 
 
@@ -38,6 +40,7 @@ class Supplies:
     search: Search = Search()
     hooks: Hooks | None = None
     """None: there are none."""
+    fetch_page: Fetch = fetch
 
 
 NO_SUPPLIES = Supplies()

@@ -41,7 +41,7 @@ QUICK = Effort(
     crowd_turns=1,
     crowd_repeats=1,
     resume_repeats=1,
-    memory_sessions=40,
+    memory_sessions=10,
     wire_turns=2,
     starts=1,
 )

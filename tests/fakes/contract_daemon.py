@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from fakes.contract_platform import ContractPlatform
 from fakes.contract_slack import SlackPlatform
 from fakes.contract_telegram import TelegramPlatform
 from fakes.contract_web import WebPlatform
+from fakes.empty_database import lay_database
 from fakes.scripted_model import Scripted, ScriptedModel
-from fakes.spine_room import _empty_database
 from sqlalchemy import Column, select, update
 
 from geode.app import Daemon, Seams
@@ -110,7 +109,7 @@ async def serving(
     tools: tuple[Tool, ...] = (),
 ) -> AsyncGenerator[Serving]:
     """A daemon that is connected to that platform; cancelled and closed at the end."""
-    shutil.copy(_empty_database(), folder / "geode.db")
+    lay_database(folder / "geode.db")
     bindings = [{**each, "profile": "held"} for each in platform.bindings]
     granted = {"held": {"tools": [tool.name for tool in tools]}}
     settings = Settings.model_validate({"bindings": bindings, "profiles": granted})

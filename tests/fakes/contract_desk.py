@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fakes.contract_platform import ContractPlatform, Where, Who
-from fakes.spine_room import _empty_database
+from fakes.empty_database import lay_database
 from sqlalchemy import Column, insert, select
 
 from geode.errors import StorageFullError
@@ -321,8 +320,7 @@ async def open_desk(
 ) -> AsyncGenerator[Desk]:
     """A desk over the database in that folder, connected; a second one goes on where it ended."""
     path = folder / "geode.db"
-    if not path.exists():
-        shutil.copy(_empty_database(), path)
+    lay_database(path)
     points = failpoints or NoFailpoints()
     store = Store.open(path, SystemClock(), points)
     await store.write("leases.expire", sessions.expire_leases)

@@ -17,8 +17,8 @@ import aiohttp
 import orjson
 from bs4 import BeautifulSoup
 from fakes.contract_platform import Where, Who
+from fakes.empty_database import lay_database
 from fakes.slack_world import NoRedactor
-from fakes.spine_room import _empty_database
 
 from channels.web.adapter import WebChannel
 from channels.web.settings import WebSettings
@@ -105,7 +105,7 @@ class WebPlatform:
 
     async def __aenter__(self) -> Self:
         path = self.folder / "rooms.db"
-        shutil.copy(_empty_database(), path)
+        lay_database(path)
         self.path, clock = path, SystemClock()
         self.store = Store.open(path, clock, NoFailpoints())
         self.transcript = FaultyTranscript(self.store, clock, Blobs(self.folder / "rooms"))

@@ -16,21 +16,19 @@ import time
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fakes.crash_tale import tell_story, tell_town
 from fakes.crash_towns import TOWNS, write_town_config
+from fakes.empty_database import lay_database
 from fakes.story import build_bell, build_parcel, story_route
 
 from channels.rehearsal.observers import written_as_asked
 from geode.app import Daemon, Seams
 from geode.log import configure_logging
-from geode.ports import SystemClock
 from geode.reply.redaction import Redactor
 from geode.settings_load import InstalledChannelModels, load_settings
-from geode.store.database import migrate_forward
 
 STORY_TIMEOUT_S = 25.0
 MORE = """
@@ -40,15 +38,6 @@ lease_s = {lease_s}
 [profiles.story]
 tools = ["list_files", "write_file", "memory_save", "ring_bell", "send_parcel"]
 """
-
-
-@cache
-def read_empty_database() -> bytes:
-    """A database of this program's schema without a row, made once before any fork."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "geode.db")
-        migrate_forward(path, SystemClock())
-        return path.read_bytes()
 
 
 def fork(work: Callable[[], Coroutine[Any, Any, None]], log: Path) -> int:
@@ -78,7 +67,7 @@ class World:
 
     def __init__(self, home: Path, platform: str) -> None:
         home.mkdir(parents=True)
-        (home / "geode.db").write_bytes(read_empty_database())
+        lay_database(home / "geode.db")
         self.home = home
         self.platform = platform
         self.log = home / "log.txt"

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from fakes.discord_world import trusting
+from fakes.empty_database import lay_database
 
 from channels.rehearsal.discord import RehearsalDiscord
 from channels.rehearsal.discord_state import ANA, BEN, CATEGORY, GUILD, OTHER
@@ -65,6 +66,7 @@ async def running_daemon(
         "DISCORD_BOT_TOKEN": discord.bot_token,
     }
     loaded = load_settings(path, channel_models=InstalledChannelModels(), environ=environ)
+    lay_database(home / "geode.db")
     with trusting(discord):
         daemon = await Daemon.open(loaded, environ=environ, seams=Seams(second_look_s=0.05))
         running = asyncio.create_task(daemon.run())

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fakes.empty_database import lay_database
 from sqlalchemy import Connection, insert, select
 
 from geode.gate.executor import GateParts, ToolExecutor
@@ -203,6 +204,7 @@ def _insert_session(tx: Connection, session: str) -> None:
 async def open_room(folder: Path) -> AsyncIterator[GateRoom]:
     """A room over a fresh database, closed at the end."""
     points = PointLog()
+    lay_database(folder / "geode.db")
     store = Store.open(folder / "geode.db", SystemClock(), points)
     try:
         room = GateRoom(store, points)

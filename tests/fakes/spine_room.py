@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fakes.empty_database import lay_database
 from fakes.loopback import LoopbackChannel, LoopbackPlatform
 from fakes.scripted_model import Scripted, ScriptedModel
 from sqlalchemy import Select, select
@@ -30,7 +28,7 @@ from geode.session.requests import compose_request
 from geode.settings import Settings
 from geode.settings_load import Loaded
 from geode.steps import FixedTools, Tool
-from geode.store.database import Store, migrate_forward
+from geode.store.database import Store
 from geode.store.sessions import find_session
 from geode.store.tables import outbox, sessions
 from geode.tools.workspace import Workspaces
@@ -229,14 +227,6 @@ def make_settings(granted: Sequence[str] = (), **limits: object) -> Settings:
     )
 
 
-@cache
-def _empty_database() -> Path:
-    # Migrating costs a hundred times a copy.
-    path = Path(tempfile.mkdtemp(prefix="geode-room-")) / "empty.db"
-    migrate_forward(path, RoomClock())
-    return path
-
-
 @asynccontextmanager
 async def open_room(
     folder: Path,
@@ -248,7 +238,7 @@ async def open_room(
 ) -> AsyncIterator[SpineRoom]:
     """A room over a fresh database, closed at the end."""
     time = clock or RoomClock()
-    shutil.copy(_empty_database(), folder / "geode.db")
+    lay_database(folder / "geode.db")
     store = Store.open(folder / "geode.db", time, failpoints or NoFailpoints())
     try:
         granted = [tool.name for tool in tools]

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from fakes.empty_database import lay_database
 from fakes.scripted_model import Scripted, ScriptedModel
 from sqlalchemy import Column, select
 
@@ -96,6 +97,7 @@ async def telegram_daemon(
     loaded = load_settings(path, channel_models=InstalledChannelModels(), environ=environ)
     route = ModelRoute(ScriptedModel(replies), "scripted/model", "model", 150_000, 8_000)
     seams = Seams(route=route, second_look_s=0.2, failpoints=failpoints or NoFailpoints())
+    lay_database(home / "geode.db")
     daemon = await Daemon.open(loaded, environ=environ, seams=seams)
     running = asyncio.create_task(daemon.run())
     try:

@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from fakes.empty_database import lay_database
+
 from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.slack_state import Posted
 from geode.app import Daemon, Seams
@@ -98,6 +100,7 @@ async def running_daemon(
     """A daemon that is connected; cancelled and closed at the end."""
     loaded = load_town(slack, home, **config)
     environ = town_environ(slack, home)
+    lay_database(home / "geode.db")
     daemon = await Daemon.open(loaded, environ=environ, seams=seams)
     running = asyncio.create_task(daemon.run())
     try:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.empty_database import lay_database
 from fakes.loopback import LoopbackPlatform
 from sqlalchemy import Connection, select, update
 
@@ -55,6 +56,7 @@ BINDING = Binding.model_validate(
 
 @pytest.fixture
 async def store(tmp_path: Path):
+    lay_database(tmp_path / "geode.db")
     opened = Store.open(tmp_path / "geode.db", SystemClock(), NoFailpoints())
     yield opened
     await opened.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.empty_database import lay_database
 
 from geode.messages import OutboundFile, Person, Thread
 from geode.ports import NoFailpoints, SystemClock
@@ -24,6 +25,7 @@ ANA = Person("ana", "Ana")
 @pytest.fixture
 async def kept(tmp_path: Path) -> AsyncIterator[RoomTranscript]:
     clock = SystemClock()
+    lay_database(tmp_path / "geode.db")
     store = Store.open(tmp_path / "geode.db", clock, NoFailpoints())
     yield RoomTranscript(store, clock, Blobs(tmp_path / ROOMS))
     await store.close()

@@ -6,17 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
-from fakes.browser import needs_browser
+from fakes.browser import needs_browser, on_its_loop
 from fakes.page_story import PageStory, open_story
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
-pytestmark = [needs_browser, pytest.mark.timeout(120)]
+pytestmark = [needs_browser, on_its_loop, pytest.mark.timeout(120)]
 PHONE = {"width": 320, "height": 640}
 SECONDS = re.compile(r"\b\d+ s\b")
 
 
-async def test_answer_appears_without_a_reload(tmp_path: Path) -> None:
-    async with open_story(tmp_path) as story:
+async def test_answer_appears_without_a_reload(tmp_path: Path, browser: Browser) -> None:
+    async with open_story(tmp_path, browser) as story:
         page = await story.open("/")
         await page.get_by_label("Message Geode").fill("what is 6 * 7?")
         await page.get_by_role("button", name="Send").click()
@@ -34,8 +34,10 @@ async def test_answer_appears_without_a_reload(tmp_path: Path) -> None:
         await expect(page.locator("nav [aria-current=page]")).to_contain_text("6 * 7")
 
 
-async def test_work_is_seen_while_it_runs_and_stops_at_a_press(tmp_path: Path) -> None:
-    async with open_story(tmp_path) as story:
+async def test_work_is_seen_while_it_runs_and_stops_at_a_press(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with open_story(tmp_path, browser) as story:
         page = await story.begin("slow 30, then what is 6 * 7?")
         await expect(page.locator("[data-status]")).to_have_text(SECONDS)
         await expect(page.locator("article[data-kind=progress]")).to_have_count(1)
@@ -47,8 +49,10 @@ async def test_work_is_seen_while_it_runs_and_stops_at_a_press(tmp_path: Path) -
         await expect(page.locator("article[data-kind=progress]")).to_have_count(0)
 
 
-async def test_reload_in_the_middle_of_a_turn_shows_the_same_conversation(tmp_path: Path) -> None:
-    async with open_story(tmp_path) as story:
+async def test_reload_in_the_middle_of_a_turn_shows_the_same_conversation(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with open_story(tmp_path, browser) as story:
         page = await story.begin("slow 3, then what is 6 * 7?")
         await expect(page.locator("article[data-kind=progress]")).to_have_count(1)
         await page.reload()
@@ -57,8 +61,8 @@ async def test_reload_in_the_middle_of_a_turn_shows_the_same_conversation(tmp_pa
         await expect(page.locator("article")).to_have_count(2)
 
 
-async def test_no_page_scrolls_sideways_on_a_phone(tmp_path: Path) -> None:
-    async with open_story(tmp_path) as story:
+async def test_no_page_scrolls_sideways_on_a_phone(tmp_path: Path, browser: Browser) -> None:
+    async with open_story(tmp_path, browser) as story:
         page = await story.begin("what is 6 * 7? " + "w" * 300, viewport=PHONE)
         await expect(page.locator("article.ours")).to_have_count(1)
         for path in (page.url, "/rooms/room", "/operator", "/rooms/nowhere"):
@@ -68,8 +72,8 @@ async def test_no_page_scrolls_sideways_on_a_phone(tmp_path: Path) -> None:
         story.complaints.clear()  # The browser's own word about a status of 404.
 
 
-async def test_keyboard_alone_is_enough(tmp_path: Path) -> None:
-    async with open_story(tmp_path) as story:
+async def test_keyboard_alone_is_enough(tmp_path: Path, browser: Browser) -> None:
+    async with open_story(tmp_path, browser) as story:
         page = await story.open("/")
         await page.evaluate("document.activeElement.blur()")
         await tab_to(story, "text")

@@ -6,20 +6,21 @@ import re
 from collections.abc import AsyncGenerator
 
 import pytest
-from fakes.browser import needs_browser
+import pytest_asyncio
+from fakes.browser import needs_browser, on_its_loop
 from fakes.page_host import TALK, PageHost, begin_talk, open_host
 from fakes.page_html import ME, answer, say
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
-pytestmark = [needs_browser, pytest.mark.timeout(60)]
+pytestmark = [needs_browser, on_its_loop, pytest.mark.timeout(60)]
 COMPOSER = "#text"
 FILES = "[data-files]"
 
 
-@pytest.fixture
-async def host() -> AsyncGenerator[PageHost]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def host(browser: Browser) -> AsyncGenerator[PageHost]:
     """A page with a conversation; its console must have stayed silent."""
-    async with open_host() as host:
+    async with open_host(browser) as host:
         host.messages = begin_talk()
         yield host
         assert host.complaints == []

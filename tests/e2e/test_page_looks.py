@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 import pytest
-from fakes.browser import find_barriers, needs_browser
+import pytest_asyncio
+from fakes.browser import find_barriers, needs_browser, on_its_loop
 from fakes.page_attacks import ATTACKS
 from fakes.page_host import PATHS, TALK, PageHost, begin_talk, open_host
 from fakes.page_html import ME, answer, say
+from playwright.async_api import Browser
 
-pytestmark = [needs_browser, pytest.mark.timeout(90)]
+pytestmark = [needs_browser, on_its_loop, pytest.mark.timeout(90)]
 
 
-@pytest.fixture
-async def host() -> AsyncGenerator[PageHost]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def host(browser: Browser) -> AsyncGenerator[PageHost]:
     """Every page there is; their consoles must have stayed silent."""
-    async with open_host() as host:
+    async with open_host(browser) as host:
         host.messages, host.status = begin_talk(), "reading · 3 s"
         yield host
         assert host.complaints == []

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.browser import find_barriers, needs_browser
+from fakes.browser import find_barriers, needs_browser, on_its_loop
 from fakes.contract_desk import UNCERTAIN
 from fakes.page_story import PageStory, open_story
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 from sqlalchemy import insert, select
 
 from geode.messages import ReceiptId, SessionId
@@ -21,7 +21,7 @@ from geode.store.database import Store
 from geode.store.tables import receipts
 from geode.store.tables import sessions as session_rows
 
-pytestmark = [needs_browser, pytest.mark.timeout(150)]
+pytestmark = [needs_browser, on_its_loop, pytest.mark.timeout(150)]
 NOTES = b"the heron stands in the reeds\n"
 
 
@@ -64,8 +64,9 @@ async def begin_with_file(story: PageStory) -> Page:
 
 async def test_file_that_is_sent_is_read_by_the_agent_and_can_be_fetched_again(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
-    async with open_story(tmp_path) as story:
+    async with open_story(tmp_path, browser) as story:
         page = await begin_with_file(story)
         await expect(page.locator("article.ours")).to_contain_text("heron stands in the reeds")
         async with page.expect_download() as waiting:
@@ -77,8 +78,10 @@ async def test_file_that_is_sent_is_read_by_the_agent_and_can_be_fetched_again(
         assert fetched == NOTES
 
 
-async def test_card_is_settled_at_a_press_and_every_tab_shows_it(tmp_path: Path) -> None:
-    async with open_story(tmp_path) as story:
+async def test_card_is_settled_at_a_press_and_every_tab_shows_it(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with open_story(tmp_path, browser) as story:
         page = await story.begin("what is 6 * 7?")
         await expect(page.locator("article.ours")).to_contain_text("42")
         other = await story.open(page.url.removeprefix(story.address))
@@ -95,8 +98,8 @@ async def test_card_is_settled_at_a_press_and_every_tab_shows_it(tmp_path: Path)
         assert await read_state(tmp_path) == "reconciled"
 
 
-async def test_two_tabs_show_the_same_messages_once(tmp_path: Path) -> None:
-    async with open_story(tmp_path) as story:
+async def test_two_tabs_show_the_same_messages_once(tmp_path: Path, browser: Browser) -> None:
+    async with open_story(tmp_path, browser) as story:
         page = await story.begin("what is 6 * 7?")
         await expect(page.locator("article.ours")).to_contain_text("42")
         other = await story.open(page.url.removeprefix(story.address))
@@ -112,8 +115,10 @@ async def test_two_tabs_show_the_same_messages_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_no_page_of_the_daemon_has_a_barrier(tmp_path: Path, scheme: str) -> None:
-    async with open_story(tmp_path) as story:
+async def test_no_page_of_the_daemon_has_a_barrier(
+    tmp_path: Path, browser: Browser, scheme: str
+) -> None:
+    async with open_story(tmp_path, browser) as story:
         page = await begin_with_file(story)
         await page.emulate_media(color_scheme=scheme)  # pyright: ignore[reportArgumentType]
         await expect(page.locator("article.ours")).to_contain_text("heron")

@@ -20,6 +20,8 @@ ARGUMENTS = ("--no-sandbox", "--disable-dev-shm-usage")
 needs_browser = pytest.mark.skipif(
     not CHROMIUM, reason="no chromium on this machine; .ci/run installs Debian's and fails on skips"
 )
+on_its_loop = pytest.mark.asyncio(loop_scope="session")
+"""For every test and fixture that uses the shared browser: it lives on one loop."""
 AXE = Path(sys.prefix, "share", "platform-schemas", "node_modules", "axe-core", "axe.min.js")
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
-from fakes.browser import open_browser
 from fakes.page_html import ME, THREAD, answer, say
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page
 from starlette.applications import Starlette
@@ -74,12 +73,14 @@ class PageHost:
     refused: int = 0
     """Event streams that were not opened."""
     pages: Pages = field(default_factory=lambda: Pages("Geode"))
+    _contexts: list[BrowserContext] = field(default_factory=list)
     _streams: set[asyncio.Queue[str]] = field(default_factory=set)
     _said: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def open(self, path: str = TALK, **options: Any) -> Page:
         """A page of a browser of its own, loaded, with its event stream open."""
         context: BrowserContext = await self.browser.new_context(**options)
+        self._contexts.append(context)
         context.set_default_timeout(SEEN_S * 1_000)
         page = await context.new_page()
         page.on("console", self._hear)
@@ -124,6 +125,11 @@ class PageHost:
         self.revision += 1
         for stream in self._streams:
             stream.put_nowait(f"id: {self.revision}\nevent: {event}\ndata: {json.dumps(row)}\n\n")
+
+    async def close(self) -> None:
+        """Close every page."""
+        for context in self._contexts:
+            await context.close()
 
     def leave(self) -> None:
         """End every stream; the browser comes back in vain until `is_away` is False again."""
@@ -237,19 +243,18 @@ def begin_talk() -> list[RoomMessage]:
 
 
 @asynccontextmanager
-async def open_host() -> AsyncGenerator[PageHost]:
-    """A served page and a browser, for the length of the block; the console must stay silent."""
+async def open_host(browser: Browser) -> AsyncGenerator[PageHost]:
+    """A served page, for the length of the block; the console must stay silent."""
     listening = socket.create_server(("127.0.0.1", 0))
-    async with open_browser() as browser:
-        host = PageHost(browser, f"http://127.0.0.1:{listening.getsockname()[1]}")
-        config = uvicorn.Config(host.make_app(), log_config=None, lifespan="off", ws="none")
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve(sockets=[listening]))
-        try:
-            yield host
-        finally:
-            host.leave()
-            await browser.close()
-            server.should_exit = True
-            await task
-            listening.close()
+    host = PageHost(browser, f"http://127.0.0.1:{listening.getsockname()[1]}")
+    config = uvicorn.Config(host.make_app(), log_config=None, lifespan="off", ws="none")
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        yield host
+    finally:
+        host.leave()
+        await host.close()
+        server.should_exit = True
+        await task
+        listening.close()

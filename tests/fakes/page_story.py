@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fakes.browser import open_browser
 from fakes.geode_command import Serving, serving
 from playwright.async_api import Browser, ConsoleMessage, Page, expect
 
@@ -52,6 +51,11 @@ class PageStory:
         await page.wait_for_url("**/rooms/room/*")
         return page
 
+    async def close(self) -> None:
+        """Close every page that was opened."""
+        for page in self.pages:
+            await page.context.close()
+
     def _hear(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(message.text)
@@ -62,7 +66,7 @@ class PageStory:
 
 
 @asynccontextmanager
-async def open_story(folder: Path, **environ: str) -> AsyncGenerator[PageStory]:
+async def open_story(folder: Path, browser: Browser, **environ: str) -> AsyncGenerator[PageStory]:
     """A daemon without any configuration, for the length of the block."""
     environ = {
         "GEODE_HOME": str(folder),
@@ -71,9 +75,11 @@ async def open_story(folder: Path, **environ: str) -> AsyncGenerator[PageStory]:
         **environ,
     }
     expect.set_options(timeout=SEEN_S * 1_000)
-    async with serving(environ) as daemon, open_browser() as browser:
+    async with serving(environ) as daemon:
         line = await daemon.wait_line("web is up: open ")
         story = PageStory(daemon, browser, line.rpartition(" ")[2])
-        yield story
-        await browser.close()
+        try:
+            yield story
+        finally:
+            await story.close()
         assert story.complaints == []

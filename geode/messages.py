@@ -330,10 +330,10 @@ class OutboundFile:
 
 @dataclass(frozen=True, slots=True)
 class ProgressStep:
-    """One tool that a turn used or uses."""
+    """One tool that a turn used or uses, or one step of its plan."""
 
     title: str
-    state: Literal["running", "done", "failed"] = "running"
+    state: Literal["pending", "running", "done", "failed"] = "running"
 
 
 @dataclass(frozen=True, slots=True)

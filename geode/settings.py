@@ -199,7 +199,7 @@ class Profile:
 READ_ONLY_TOOLS = frozenset(
     (
         *("list_files", "read_file", "grep_files", "read_document"),
-        *("web_fetch", "web_search", "memory_search"),
+        *("web_fetch", "web_search", "memory_search", "update_plan"),
     )
 )
 BUILTIN_PROFILES: Mapping[str, Profile] = {

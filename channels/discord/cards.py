@@ -16,7 +16,7 @@ ID_CHARS_MAX = 100
 STEPS_MAX = 10
 PRESS, ASK = "press", "ask"
 _STYLES = {"primary": 1, "plain": 2, "danger": 4}
-_STATES = {"running": "…", "done": "✓", "failed": "✗"}
+_STATES = {"pending": "○", "running": "…", "done": "✓", "failed": "✗"}
 _MARKUP = re.compile(r"([\\*_~`|\[\]])")
 _LINE_START = re.compile(r"^(\s*)([#>+-])", re.MULTILINE)
 

@@ -34,7 +34,12 @@ FIELD_CHARS_MAX = 200
 LABEL_CHARS_MAX = 75
 TASKS_MAX = 30
 """The newest steps; a turn that used more tools shows no longer list."""
-TASK_STATES = {"running": "in_progress", "done": "complete", "failed": "error"}
+TASK_STATES = {
+    "pending": "pending",
+    "running": "in_progress",
+    "done": "complete",
+    "failed": "error",
+}
 PLAN = "plan"
 _MENTION = re.compile(r"<(?=[!@#])")
 

@@ -19,7 +19,7 @@ NOTHING = "(no text)"
 DOUBLED = "\n(possibly doubled)"
 """Below a message that was sent once more because nobody can look for the first one."""
 PLANNED_UNITS_MAX = TEXT_UNITS_MAX - len(DOUBLED)
-MARKS = {"running": "…", "done": "✓", "failed": "✗"}
+MARKS = {"pending": "○", "running": "…", "done": "✓", "failed": "✗"}
 
 
 def measure(text: str) -> int:

@@ -12,7 +12,7 @@ from geode.messages import JsonObject, JsonValue, OutboundFile, Thread
 from geode.transcripts import RoomMessage, RoomThread
 
 TITLE_CHARS_MAX = 70
-STATES = {"running": "running", "done": "done", "failed": "failed"}
+STATES = {"pending": "pending", "running": "running", "done": "done", "failed": "failed"}
 STYLES = ("primary", "danger")
 
 

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from geode.loop.state import LoopState
-from geode.messages import Image, Message, Mode, SessionId, ToolCall, ToolResult, TurnId
+from geode.messages import (
+    Image,
+    Message,
+    Mode,
+    ProgressStep,
+    SessionId,
+    ToolCall,
+    ToolResult,
+    TurnId,
+)
 from geode.steps import BoundToolPlan, ToolContext
 from geode.store.timeline import TimelineEntry
 
@@ -72,6 +81,10 @@ class Progress(Protocol):
 
     def note(self, sentence: str) -> None:
         """One plain sentence for the person, such as a wait for the provider."""
+        ...
+
+    def plan(self, steps: tuple[ProgressStep, ...]) -> None:
+        """The session's own plan, above what was done; returns at once."""
         ...
 
 

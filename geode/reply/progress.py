@@ -50,6 +50,7 @@ class ProgressReporter:
         self._phase = "thinking"
         self._tools: tuple[str, ...] = ()
         self._steps: list[ProgressStep] = []
+        self._plan: tuple[ProgressStep, ...] = ()
         self._note = ""
         self._changed = asyncio.Event()
         self._editing = asyncio.Lock()
@@ -65,6 +66,11 @@ class ProgressReporter:
     def note(self, sentence: str) -> None:
         """One plain sentence for the person; returns at once."""
         self._note = sentence
+        self._changed.set()
+
+    def plan(self, steps: tuple[ProgressStep, ...]) -> None:
+        """The session's own plan, above what was done; returns at once."""
+        self._plan = steps[:STEPS_MAX]
         self._changed.set()
 
     async def finish(self) -> None:
@@ -94,7 +100,9 @@ class ProgressReporter:
 
     async def _edit(self) -> None:
         turn = self._turn
-        body = OutboundBody(self._text(), "progress", steps=tuple(self._steps))
+        room = STEPS_MAX - len(self._plan)
+        used = self._steps[-room:] if room else []
+        body = OutboundBody(self._text(), "progress", steps=(*self._plan, *used))
         try:
             await self._delivery.edit_progress(
                 turn.session_id, turn.turn_id, body, self._may_still_edit

@@ -17,6 +17,7 @@ from geode.records.receipts import EffectReceiptStore
 from geode.records.urls import SessionUrls
 from geode.session.delegation import Delegation
 from geode.session.histories import Histories
+from geode.session.plan import TaskGraphs
 from geode.session.secrecy import hide_secrets
 from geode.session.services import SharedServices
 from geode.session.shelf import Shelf
@@ -27,7 +28,7 @@ from geode.settings_load import Loaded
 from geode.steps import FixedTools, ToolSource
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
-from geode.tools import delegate_task, run_bash, web_search
+from geode.tools import delegate_task, run_bash, update_plan, web_search
 from geode.tools.catalogue import build_catalogue, register
 from geode.tools.sandbox.detect import PROBE
 from geode.tools.shell import ShellTools
@@ -56,7 +57,7 @@ def build_services(
         loaded.state_folder / "kept",
         Blobs(loaded.state_folder / OUTGOING),
     )
-    delegation = Delegation()
+    delegation, task_graphs = Delegation(), TaskGraphs()
     built_in = build_catalogue(
         workspaces=shelf.workspaces,
         memory=BindingMemory(store, clock),
@@ -64,6 +65,7 @@ def build_services(
         grant=FetchGrant(settings.web.fetch, settings.web.allow_domains),
         fetch_page=supplies.fetch_page,
         more=(
+            update_plan.build(task_graphs),
             delegate_task.build(delegation),
             *(() if search.site is None else (web_search.build(search.site, clock),)),
         ),
@@ -91,6 +93,7 @@ def build_services(
         histories=Histories(store.clock),
         shelf=shelf,
         take_out=take_out,
+        task_graphs=task_graphs,
         hooks=hooks.registry,
         events=hooks.system,
     )

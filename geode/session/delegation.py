@@ -14,7 +14,7 @@ from geode.loop.limits import LoopLimits
 from geode.loop.quoting import defuse
 from geode.loop.state import LoopState, TurnEnd, TurnStart
 from geode.loop.termination import describe_end, is_deliverable
-from geode.messages import Message, ReceiptId, Text
+from geode.messages import Message, ProgressStep, ReceiptId, Text
 from geode.session.children import (
     Birth,
     FamilyRestorer,
@@ -204,6 +204,9 @@ class _Relay:
 
     def note(self, sentence: str) -> None:
         self._parent.progress.note(sentence)
+
+    def plan(self, steps: tuple[ProgressStep, ...]) -> None:
+        del steps  # its parent's own plan stays
 
 
 def _quote_task(prompt: str) -> str:

@@ -28,6 +28,7 @@ from geode.session.histories import Histories
 from geode.session.leases import Lease
 from geode.session.parents import ParentTurn, ParentTurns
 from geode.session.pictures import SessionPictures
+from geode.session.plan import TaskGraphs
 from geode.session.restore import describe_batch, identity_of
 from geode.session.secrecy import TakeOut
 from geode.session.shelf import Shelf
@@ -80,6 +81,7 @@ class SharedServices:
     take_out: TakeOut = str
     """Replaces registered secrets in what comes in."""
     parents: ParentTurns = field(default_factory=ParentTurns)
+    task_graphs: TaskGraphs = field(default_factory=TaskGraphs)
     hooks: HookRegistry = field(default_factory=HookRegistry)
     events: HookSystem = field(default_factory=HookSystem)
     _plans: dict[tuple[Mode, str], BoundToolPlan] = field(
@@ -122,6 +124,7 @@ class SharedServices:
         if bounds is None:
             limits = self._limits(binding, day_left_micro_usd)
             bounds = Bounds(self.plan_for(mode, binding), limits, _manner_of(claim))
+        self.task_graphs.open_turn(claim.session_id, claim.turn_id, progress.plan)
         parent = self._enter_parent(claim, lease, bounds, progress)
         parts = LoopParts(
             adapter=self.route.adapter,

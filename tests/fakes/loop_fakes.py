@@ -16,7 +16,17 @@ from geode.loop.ports import SavedBatch, TurnIdentity
 from geode.loop.prompt import PromptSources
 from geode.loop.run import LoopParts
 from geode.loop.state import TurnEnd, TurnStart
-from geode.messages import JsonObject, Message, Mode, SessionId, Text, ToolCall, ToolResult, TurnId
+from geode.messages import (
+    JsonObject,
+    Message,
+    Mode,
+    ProgressStep,
+    SessionId,
+    Text,
+    ToolCall,
+    ToolResult,
+    TurnId,
+)
 from geode.records.outcomes import BatchOutcome
 from geode.steps import BoundToolPlan, DataClass, Done, Effect, SafetyPolicy, Tool, ToolContext
 from geode.store.timeline import TimelineEntry
@@ -64,12 +74,16 @@ class ProgressLog:
 
     steps: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    plans: list[tuple[ProgressStep, ...]] = field(default_factory=list)
 
     def step(self, phase: str, tools: tuple[str, ...] = ()) -> None:
         self.steps.append((phase, tools))
 
     def note(self, sentence: str) -> None:
         self.notes.append(sentence)
+
+    def plan(self, steps: tuple[ProgressStep, ...]) -> None:
+        self.plans.append(steps)
 
 
 Body: TypeAlias = Callable[[ToolContext, JsonObject], "str | ToolResult | Awaitable[str]"]

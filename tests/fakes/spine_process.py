@@ -18,7 +18,16 @@ from fakes.spine_room import SpineRoom, Worker
 
 from geode.loop.ports import SavedBatch
 from geode.loop.state import LoopState, TurnEnd
-from geode.messages import JsonObject, Message, Part, Place, SessionId, TerminationReason, ToolCall
+from geode.messages import (
+    JsonObject,
+    Message,
+    Part,
+    Place,
+    ProgressStep,
+    SessionId,
+    TerminationReason,
+    ToolCall,
+)
 from geode.records.checkpoint import CheckpointSave
 from geode.session.claims import Claim, claim_session
 from geode.session.leases import Lease
@@ -113,6 +122,9 @@ class _Silent:
         pass
 
     def note(self, sentence: str) -> None:
+        pass
+
+    def plan(self, steps: tuple[ProgressStep, ...]) -> None:
         pass
 
 

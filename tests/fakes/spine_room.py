@@ -216,13 +216,16 @@ def _pick(tx: Any, columns: Sequence[Any], order: Any, where: dict[str, object])
     return [row[0] if len(columns) == 1 else tuple(row) for row in found]
 
 
+GRANTED = ("list_files", "write_file", "read_file", "update_plan")
+
+
 def make_settings(granted: Sequence[str] = (), **limits: object) -> Settings:
     """The settings of the room: one binding whose profile grants the tools of the tests."""
     return Settings.model_validate(
         {
             "bindings": [BINDING],
             "limits": {"lease_s": LEASE_S, **limits},
-            "profiles": {"spine": {"tools": ["list_files", "write_file", "read_file", *granted]}},
+            "profiles": {"spine": {"tools": [*GRANTED, *granted]}},
         }
     )
 

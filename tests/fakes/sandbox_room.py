@@ -169,6 +169,25 @@ def run_unsandboxed(command: str, folder: Path, *, env: dict[str, str] | None = 
     return done.stdout.decode("utf-8", "replace")
 
 
+def run_program(
+    *argv: str, timeout_s: float = 15, close_fds: bool = True
+) -> subprocess.CompletedProcess[bytes]:
+    """A control that is no shell command, without a sandbox."""
+    return subprocess.run(
+        argv, capture_output=True, timeout=timeout_s, close_fds=close_fds, check=False
+    )
+
+
+@contextlib.contextmanager
+def started(*argv: str, env: dict[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """A program of the host, ended with the block."""
+    with subprocess.Popen(argv, env=env) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def processes_with(word: str) -> list[int]:
     """Processes of the whole machine whose command line holds the word."""
     found: list[int] = []

@@ -11,7 +11,6 @@ from geode.tools.sandbox.bounds import Bounds
 INSIDE_ID = 65_534
 WORKSPACE = "/ws"
 COMMAND_FILE = "/run/command"
-REACHABLE = "/tmp/ws"  # noqa: S108 - in a view of the file system of one start
 READY, GO = b"r", b"go\n"
 SHELL = "/bin/bash"
 
@@ -94,24 +93,40 @@ def write_prelude(control_fd: int, limits: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class AsNobody:
+    """How a daemon that is the machine's root becomes somebody else for a command."""
+
+    unshare: str
+    setpriv: str
+    reachable: str
+    """A folder that anybody may enter; in the command's view the workspace stands in its place."""
+
+
+@dataclass(frozen=True, slots=True)
 class Programs:
     """What a sandbox is started with."""
 
     bwrap: str
-    setpriv: str = ""
-    """Set when the daemon is the machine's root: the command then runs as somebody else."""
+    as_nobody: AsNobody | None = None
+    """Not None when the daemon is root: even without capabilities it owns the machine's settings
+    and devices, and no number of processes is too many for it."""
+
+
+# Without a process of its own in between: the kernel ends the sandbox when its parent has ended,
+# and that parent must be the daemon.
+_STEP_DOWN = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
 
 
 def command_line(programs: Programs, workspace: str, options_fd: int, prelude: str) -> list[str]:
     """The argument list; neither options nor command stand in the machine's list of processes."""
     inner = [programs.bwrap, "--args", str(options_fd), "--", SHELL, "-c", prelude]
-    if not programs.setpriv:
+    way = programs.as_nobody
+    if way is None:
         return inner
-    # A view in which the workspace can be reached without passing root's own folders, and then
-    # for good another user: root without capabilities still owns the machine's settings.
-    view = ["--dev-bind", "/", "/", "--tmpfs", "/tmp", "--bind", workspace, REACHABLE]  # noqa: S108
     user = str(INSIDE_ID)
     return [
-        *(programs.bwrap, *view, "--", programs.setpriv, "--reuid", user, "--regid", user),
-        *("--clear-groups", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all", *inner),
+        *(way.unshare, "--mount", "--propagation", "private", "--"),
+        *("/bin/sh", "-c", _STEP_DOWN, "sh", workspace, way.reachable),
+        *(way.setpriv, "--reuid", user, "--regid", user, "--clear-groups", "--no-new-privs"),
+        *("--inh-caps=-all", "--bounding-set=-all", *inner),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from collections.abc import Iterator
@@ -40,13 +41,23 @@ class Group:
 
 def make_group(bounds: Bounds, root: Path = ROOT) -> Group:
     """A fresh group with the bounds set; without folders where none can be made."""
-    name = _NAME + secrets.token_hex(6)
+    name = f"{_NAME}{os.getpid()}-{secrets.token_hex(6)}"
     made: list[Path] = []
     for parents in _parents_of(root):
         folder = next((f for p in parents if (f := _make(p / name, bounds)) is not None), None)
         if folder is not None:
             made.append(folder)
     return Group(tuple(made))
+
+
+def remove_left_over(root: Path = ROOT) -> None:
+    """Take away the empty groups of daemons that were killed."""
+    for parent in (each for parents in _parents_of(root) for each in parents):
+        for folder in parent.glob(f"{_NAME}*"):
+            pid = folder.name.removeprefix(_NAME).partition("-")[0]
+            if not Path("/proc", pid).exists():
+                with suppress(OSError):
+                    folder.rmdir()
 
 
 def _parents_of(root: Path) -> Iterator[list[Path]]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from geode.errors import SandboxError, ToolError
 from geode.messages import SessionId
 from geode.steps import Absence
-from geode.tools.sandbox.command_line import Programs
+from geode.tools.sandbox.command_line import AsNobody, Programs
+from geode.tools.sandbox.control_groups import remove_left_over
 from geode.tools.sandbox.run import Command, Sandbox, Stop, run_command
 from geode.tools.sandbox.syscalls import build_filter
 from geode.tools.workspace import Workspaces
@@ -23,6 +24,7 @@ VERSION_LEAST = (0, 8, 0)
 """The first bubblewrap that can forbid user namespaces inside."""
 PROBE_S = 20.0
 _VERSION_S = 5.0
+_REACHABLE = ("/mnt", "/media", "/srv")
 RULE = "sandbox.missing"
 
 # Built-in words of the shell only: it says what the kernel really did to it, and that it can write.
@@ -99,12 +101,18 @@ def find_programs() -> Programs | str:
         return "bubblewrap is not installed (Debian: apt-get install bubblewrap)"
     if not is_machine_root():
         return Programs(bwrap)
-    setpriv = shutil.which("setpriv")
-    if setpriv is None or not Path(setpriv).is_absolute():
+    unshare, setpriv = shutil.which("unshare"), shutil.which("setpriv")
+    reachable = next((place for place in _REACHABLE if _may_enter(Path(place))), None)
+    if unshare is None or setpriv is None or reachable is None:
         return (
-            "GEODE runs as root and setpriv (util-linux) is not installed; run it as another user"
+            "GEODE runs as root, and without unshare and setpriv (util-linux) and a folder /mnt it "
+            "cannot give a command another user; run GEODE as a user of its own"
         )
-    return Programs(bwrap, setpriv)
+    return Programs(bwrap, AsNobody(unshare, setpriv, reachable))
+
+
+def _may_enter(place: Path) -> bool:
+    return not place.is_symlink() and place.is_dir() and bool(place.stat().st_mode & 0o001)
 
 
 def is_machine_root() -> bool:
@@ -123,6 +131,7 @@ def try_sandbox(programs: Programs) -> Verdict:
     seccomp = build_filter()
     if seccomp is None:
         return Verdict(reason=f"there is no filter for this processor ({os.uname().machine})")
+    remove_left_over()
     sandbox = Sandbox(programs, seccomp)
     stop = Stop()
     try:

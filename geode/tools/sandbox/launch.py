@@ -20,7 +20,6 @@ from geode.tools.sandbox.command_line import (
     GO,
     GROUP,
     PASSWD,
-    REACHABLE,
     READY,
     Descriptors,
     Programs,
@@ -133,7 +132,8 @@ def _spawn(
             passwd=put(PASSWD),
             group=put(GROUP),
         )
-        source = REACHABLE if programs.setpriv else order.workspace
+        way = programs.as_nobody
+        source = order.workspace if way is None else way.reachable
         options = put(b"\0".join(map(os.fsencode, list_options(source, inside, bounds))) + b"\0")
         prelude = write_prelude(inside.control, write_limits(bounds, order.file_bytes_max))
         argv = command_line(programs, order.workspace, options, prelude)

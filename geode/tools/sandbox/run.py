@@ -72,7 +72,7 @@ class Ran:
 def run_command(sandbox: Sandbox, workspaces: Workspaces, command: Command, stop: Stop) -> Ran:
     """Run it to its end, in a thread; raises `ToolError` when it never began."""
     ends_at = time.monotonic() + command.run_s_max
-    owner = INSIDE_ID if sandbox.programs.setpriv else None
+    owner = None if sandbox.programs.as_nobody is None else INSIDE_ID
     with workspaces.open_session(command.session, create=True) as folder:
         before = _look_over(folder, owner)
         order = Order(

@@ -12,6 +12,7 @@ from bench.history import Said, make_history
 from bench.stub import ANSWER, FOLDERS
 from geode.app import Daemon, Seams
 from geode.llm.routes import open_route
+from geode.mcp.manager import MCPServerManager
 from geode.messages import Message, SessionId, Text, Thread, ToolCall, ToolResult, TurnId
 from geode.reply.redaction import Redactor
 from geode.settings_load import Loaded, load_settings
@@ -56,7 +57,8 @@ class GeodeLoop:
         assert key is not None, "a key was configured"
         redactor.register(key.reveal())
         store = Store.open(loaded.database_path, seams.clock, seams.failpoints)
-        self._daemon = Daemon(loaded, store, route, redactor, seams)
+        mcp = await MCPServerManager.open(loaded, store, redactor, environ)
+        self._daemon = Daemon(loaded, store, route, redactor, seams, mcp)
         self._daemon.add_channel(self._channel)
         self._running = asyncio.create_task(self._daemon.run())
         await route.adapter.warm_up()

@@ -20,6 +20,7 @@ from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute, open_route
 from geode.log import get_logger
+from geode.mcp.manager import MCPServerManager
 from geode.messages import Mode, Place, SessionId, TurnId
 from geode.ports import (
     Channel,
@@ -89,13 +90,20 @@ class Daemon:
     """Everything that runs while GEODE runs; `open` builds it, `run` keeps it, `drain` ends it."""
 
     def __init__(
-        self, loaded: Loaded, store: Store, route: ModelRoute, redactor: Redactor, seams: Seams
+        self,
+        loaded: Loaded,
+        store: Store,
+        route: ModelRoute,
+        redactor: Redactor,
+        seams: Seams,
+        mcp: MCPServerManager,
     ) -> None:
         self.settings = loaded.settings
         self.store = store
         self.clock = seams.clock
         self.redactor = redactor
         self.channels: dict[str, Channel] = {}
+        self.mcp = mcp
         self._route = route
         self._drained = asyncio.Event()
         self._is_draining = False
@@ -116,7 +124,7 @@ class Daemon:
         )
         self._leases = Leases(store, self.clock, owner, limits.lease_s)
         more = tuple(hide_secrets(tool, redactor.take_out) for tool in register(*seams.tools))
-        sources = (FixedTools(more),)
+        sources = (FixedTools(more), mcp)
         self._search = seams.search or Search()
         supplies = Supplies(redactor.take_out, self._search, seams.hooks, seams.fetch_page)
         services = build_services(store, loaded, route, seams.failpoints, sources, supplies)
@@ -183,7 +191,8 @@ class Daemon:
         chosen = replace(chosen, search=search, hooks=hooks)
         store = Store.open(loaded.database_path, chosen.clock, chosen.failpoints)
         try:
-            daemon = cls(loaded, store, route, redactor, chosen)
+            mcp = await MCPServerManager.open(loaded, store, redactor, env)
+            daemon = cls(loaded, store, route, redactor, chosen, mcp)
             await daemon.intake.read_moves()
             daemon.roster.open_all(resolve_channels(loaded.settings, env), loaded.settings.bindings)
             daemon.roster.add(daemon.terminal)
@@ -198,7 +207,7 @@ class Daemon:
     def degraded(self) -> list[str]:
         """What is configured and cannot be used, one sentence each."""
         faults = [self._search.fault] if self._search.fault else []
-        return [*faults, *self.roster.degraded.values()]
+        return [*faults, *self.roster.degraded.values(), *self.mcp.degraded]
 
     def add_channel(self, channel: Channel) -> None:
         """Serve one more channel; only before `run`."""
@@ -216,6 +225,7 @@ class Daemon:
                 tasks.create_task(self._services.events.run(), name="events"),
                 tasks.create_task(self._warm_up(), name="warm-up"),
                 tasks.create_task(self.roster.run(self.intake), name="channels"),
+                tasks.create_task(self.mcp.run(), name="mcp servers"),
             ]
             await self._drained.wait()
             for task in running:

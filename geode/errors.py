@@ -21,7 +21,10 @@ GeodeError
 │   ├── PathRefusedError        the path does not name a plain file of the session's workspace
 │   ├── FileRefusedError        the workspace cannot take or give what was asked
 │   ├── FetchRefusedError       the address may not be contacted, or gave no readable page
-│   └── SearchFailedError       the search service gave no answer that can be read
+│   ├── SearchFailedError       the search service gave no answer that can be read
+│   ├── McpSchemaError          another server's schema cannot be used here
+│   └── McpServerError          a server of other tools cannot be used; nothing was sent to it
+├── McpCallError                a call went to another server and no answer came back
 ├── HookError                   an operator's hook gave no valid answer, so it denies
 ├── ModelError                  a model call failed; its kinds live in geode/llm/errors.py
 └── ControlError                a command-line verb was refused by the daemon
@@ -146,6 +149,18 @@ class FetchRefusedError(ToolError):
 
 class SearchFailedError(ToolError):
     """The search service gave no answer that can be read; the message names no address."""
+
+
+class McpSchemaError(ToolError):
+    """Another server's schema cannot be used here; the message is the reason."""
+
+
+class McpServerError(ToolError):
+    """A server of other tools cannot be used now; certainly nothing was sent to it."""
+
+
+class McpCallError(GeodeError):
+    """A call went to another server and no answer came back: nobody knows what it did."""
 
 
 class ModelError(GeodeError):

@@ -119,6 +119,8 @@ def configure_logging(
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
     # Its warnings of a rate limit hold the address, and so the token of an interaction.
     logging.getLogger("discord.http").setLevel(max(logging.ERROR, root.level))
+    # Its errors repeat what other servers sent.
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

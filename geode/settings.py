@@ -26,6 +26,7 @@ from geode.settings_ids import (
     parse_where,
     split_where,
 )
+from geode.settings_mcp import McpSettings
 from geode.settings_search import SearchSettings
 from geode.settings_secrets import SecretRef
 from geode.settings_section import (
@@ -40,7 +41,7 @@ from geode.settings_section import (
 
 PROVIDERS_BUILT = ("anthropic",)
 PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
-SECTIONS_PLANNED = ("retention", "mcp", "jobs")
+SECTIONS_PLANNED = ("retention", "jobs")
 CHANNEL_EMBEDDED = "web"
 """The installed channel that serves when no `[channels.*]` is written."""
 REHEARSAL = "rehearsal"
@@ -286,6 +287,7 @@ class Settings(Section):
     profiles: Mapping[str, ProfileSettings] = {}
     web: WebSettings = WebSettings()
     hooks: HooksSettings = HooksSettings()
+    mcp: McpSettings = McpSettings()
 
     def has_profile(self, name: str) -> bool:
         """Whether a profile of that name is written or built in."""

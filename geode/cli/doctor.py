@@ -13,6 +13,7 @@ import typer
 from geode.cli.doctor_channels import ask_channel, open_channels
 from geode.cli.doctor_grants import look_at_grants, look_at_model
 from geode.cli.doctor_hooks import look_at_hooks
+from geode.cli.doctor_mcp import ask_servers
 from geode.cli.doctor_state import look_at_file, look_at_state
 from geode.ports import Finding
 from geode.reply.redaction import Redactor
@@ -44,6 +45,8 @@ async def _examine(loaded: Loaded, wanted: Wanted, redactor: Redactor) -> Findin
         "state": asyncio.to_thread(lambda: list(look_at_state(loaded))),
         "model": look_at_model(settings, os.environ),
     }
+    if settings.mcp.servers or settings.mcp.project:
+        asked["mcp"] = ask_servers(loaded, redactor, os.environ)
     channels = open_channels(wanted.openings, settings, redactor)
     for name in settings.channels:
         channel = channels.get(name)

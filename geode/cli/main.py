@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias, cast
 
 import typer
 
+from geode.cli.mcp_commands import mcp_app, trust
 from geode.errors import GeodeError
 
 FAILED = 1
@@ -27,6 +28,8 @@ sessions_app = typer.Typer(help="Conversations: one per thread.", no_args_is_hel
 effects_app = typer.Typer(help="What tools did to the world, and replies on their way.")
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(effects_app, name="effects")
+app.add_typer(mcp_app, name="mcp")
+app.command()(trust)
 
 Config: TypeAlias = Annotated[
     Path | None, typer.Option("--config", help="The configuration file; default: geode.toml.")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from geode.errors import ControlError
+from geode.mcp.manager import MCPServerManager
 from geode.messages import JsonObject, JsonValue
 from geode.ports import NoFailpoints, SystemClock
 from geode.reply.redaction import Redactor
 from geode.serve.control import Control
 from geode.serve.ipc import redact_value
+from geode.serve.server_control import ServerControl
 from geode.settings_load import Loaded, load_settings
 from geode.store.database import Store
 from geode.store.lock import StateLock
 from geode.store.views import count_all
 
 NOT_RUNNING = "not running"
+MAKES_STATE = frozenset({"trust.record"})
+"""Verbs that have something to keep; the others make no state."""
 
 
 class StoredView:
@@ -35,7 +40,7 @@ class StoredView:
 async def answer_offline(verb: str, arguments: dict[str, Any], config: Path | None) -> JsonValue:
     """One verb's answer from the store; a state that does not exist yet is not made."""
     loaded = load_settings(config)
-    if not loaded.database_path.exists():
+    if not loaded.database_path.exists() and verb not in MAKES_STATE:
         return _answer_empty(verb, arguments, loaded)
     clock = SystemClock()
     with StateLock.acquire(
@@ -47,7 +52,9 @@ async def answer_offline(verb: str, arguments: dict[str, Any], config: Path | No
         store = Store.open(loaded.database_path, clock, NoFailpoints())
         try:
             control = Control(StoredView(store, loaded), store, clock)
-            answer = await control.verbs[verb](arguments)
+            mcp = await MCPServerManager.open(loaded, store, Redactor(), os.environ)
+            servers = ServerControl(mcp, store, is_running=False)
+            answer = await {**control.verbs, **servers.verbs}[verb](arguments)
         finally:
             await store.close()
     return redact_value(answer, Redactor())
@@ -58,6 +65,8 @@ def _answer_empty(verb: str, arguments: dict[str, Any], loaded: Loaded) -> JsonO
         return {"state": NOT_RUNNING, "database": f"{loaded.database_path} (not made yet)"}
     if verb == "sessions.list":
         return {"sessions": []}
+    if verb.startswith("mcp."):
+        raise ControlError("No server was ever started here; start one with: geode serve")
     if verb == "effects.list":
         return {"effects": [], "replies": []}
     kind = "session" if verb == "sessions.show" else "effect"

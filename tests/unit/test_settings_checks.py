@@ -82,7 +82,6 @@ def test_unknown_name_is_an_error_with_the_nearest_known(
 
 
 UNBUILT = {
-    "mcp": ("[mcp.servers.db]\ncommand = ['x']", "[mcp]"),
     "pre-verify": ("[hooks]\nPreVerify = [{ command = ['x'] }]", "hooks.PreVerify"),
     "post-verify": ("[hooks]\nPostVerify = [{ command = ['x'] }]", "hooks.PostVerify"),
     "stop": ("[hooks]\nStop = [{ entry_point = 'x' }]", "hooks.Stop"),

@@ -117,30 +117,37 @@ def _start(command: Command, stdin: int) -> subprocess.Popen[bytes]:
 def _follow(
     process: subprocess.Popen[bytes], streams: _Streams, stop: threading.Event
 ) -> ProcessEnd:
-    is_stopped = False
-    while not _has_ended(process):
-        is_stopped = stop.is_set() or streams.is_too_long
-        if is_stopped:
-            break
-        streams.read(POLL_S)
-    if not is_stopped:
-        streams.drain()
-    # Not reaped yet, so the group's number cannot belong to anybody else.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(END_S)
+    try:
+        code = _watch(process, streams, stop)
+    finally:
+        # Not reaped yet, so the group's number cannot belong to anybody else.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_S)
     return ProcessEnd(
-        None if is_stopped else process.returncode,
-        bytes(streams.stdout),
-        bytes(streams.stderr),
-        is_too_long=streams.is_too_long,
+        code, bytes(streams.stdout), bytes(streams.stderr), is_too_long=streams.is_too_long
     )
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it is dead; it stays a zombie, so that its number stays its own."""
-    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+def _watch(
+    process: subprocess.Popen[bytes], streams: _Streams, stop: threading.Event
+) -> int | None:
+    """Its exit code when it ended by itself."""
+    while (code := _read_code(process)) is None:
+        if stop.is_set() or streams.is_too_long:
+            return None
+        streams.read(POLL_S)
+    streams.drain()
+    return code
+
+
+def _read_code(process: subprocess.Popen[bytes]) -> int | None:
+    """The exit code of a dead process, which stays a zombie so that its number stays its own."""
+    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if found is None:
+        return None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
 
 class _Streams:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+import structlog
 from fakes.hook_room import HookRoom, ended, proposed
 from fakes.spine_room import until
 
@@ -391,3 +392,17 @@ async def test_reason_and_context_are_bounded_and_escaped(room: HookRoom) -> Non
     assert len(blocked.reason.encode()) < 1_000
     assert "\x1b" not in blocked.reason
     assert len(added.text.encode()) <= 4_000
+
+
+async def test_what_a_failing_hook_complains_of_is_logged_within_bounds(room: HookRoom) -> None:
+    source = "import sys\nsys.stderr.write('no key' + '\\x1b' * 9 + 'x' * 1_000_000)\nsys.exit(3)\n"
+    room.configure("PreToolUse", room.python(source))
+    registry = (await room.build()).registry
+
+    with structlog.testing.capture_logs() as lines:
+        await registry.pre_tool_use(proposed())
+
+    (complaint,) = [line for line in lines if line["event"] == "hook_complained"]
+    assert complaint["hook"] == "PreToolUse[1]"
+    assert complaint["stderr"].startswith("no key\\x1b")
+    assert len(complaint["stderr"]) < 3_000

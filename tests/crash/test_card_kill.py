@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import orjson
 import pytest
 from fakes.card_room import HAPPENED, deliver, open_card_room, post_card, read_card, read_receipt
-from fakes.source_tree import ROOT
+from fakes.forked import run_module
 from fakes.spine_room import THREAD
 
 from geode.store.tables import cards, outbox, timeline
 
 
-def run_and_die(database: Path, point: str, told: dict[str, str]) -> int:
-    return subprocess.run(
-        [sys.executable, "-m", "crash.press_and_die", str(database), point, orjson.dumps(told)],
-        cwd=ROOT / "tests",
-        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "PATH": ""},
-        timeout=45,
-        check=False,
-    ).returncode
+async def run_and_die(database: Path, point: str, told: dict[str, str]) -> int:
+    return await run_module(
+        "crash.press_and_die", str(database), point, orjson.dumps(told).decode()
+    )
 
 
 @pytest.mark.timeout(60)
@@ -43,7 +37,7 @@ async def test_kill_around_the_commit_of_a_decision_leaves_one(
             "key": press.dedupe_key,
         }
 
-        code = run_and_die(
+        code = await run_and_die(
             room.store.path,
             f"commit.{moment}:{way}",
             told if way == "intake" else {"settle": subject},

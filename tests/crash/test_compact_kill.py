@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from crash.compact_and_die import SUMMARY, go_on, is_summary
+from fakes.forked import run_module
 from fakes.loop_fakes import find_faults
-from fakes.source_tree import ROOT
 from fakes.spine_room import LEASE_S, open_room
 
 from geode.store.tables import sessions, timeline, turns
 
 
-def run_and_die(folder: Path, point: str) -> int:
-    return subprocess.run(
-        [sys.executable, "-m", "crash.compact_and_die", str(folder), point],
-        cwd=ROOT / "tests",
-        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "PATH": ""},
-        timeout=45,
-        check=False,
-    ).returncode
+async def run_and_die(folder: Path, point: str) -> int:
+    return await run_module("crash.compact_and_die", str(folder), point)
 
 
 @pytest.mark.timeout(60)
@@ -43,7 +35,7 @@ async def test_kill_around_compact_leaves_a_conversation_that_is_shortened_once(
     tmp_path: Path, point: str, asked_by_heir: int
 ) -> None:
     async with open_room(tmp_path) as room:
-        code = run_and_die(tmp_path, point)
+        code = await run_and_die(tmp_path, point)
         room.clock.now_s = 5_000_000_000.0 + LEASE_S  # type: ignore[attr-defined]
         heir = room.worker("heir", [go_on] * 8)
         session_id = await room.session_id()

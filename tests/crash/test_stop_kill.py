@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from fakes.commanding import give
+from fakes.forked import run_module
 from fakes.scripted_model import say
-from fakes.source_tree import ROOT
 from fakes.spine_room import LEASE_S, open_room
 
 from geode.loop.termination import describe_end
@@ -20,14 +18,8 @@ from geode.store.tables import inbox, sessions
 STOPPED = describe_end(TerminationReason.USER_CANCELLED)
 
 
-def run_and_die(folder: Path, point: str) -> int:
-    return subprocess.run(
-        [sys.executable, "-m", "crash.stop_and_die", str(folder), point],
-        cwd=ROOT / "tests",
-        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "PATH": ""},
-        timeout=45,
-        check=False,
-    ).returncode
+async def run_and_die(folder: Path, point: str) -> int:
+    return await run_module("crash.stop_and_die", str(folder), point)
 
 
 @pytest.mark.timeout(60)
@@ -46,7 +38,7 @@ async def test_kill_around_a_stop_leaves_one_sentence_and_a_session_that_answers
     tmp_path: Path, point: str, answer: str
 ) -> None:
     async with open_room(tmp_path) as room:
-        code = run_and_die(tmp_path, point)
+        code = await run_and_die(tmp_path, point)
         room.clock.now_s = 5_000_000_000.0 + LEASE_S  # type: ignore[attr-defined]
         heir = room.worker("heir", [say("resumed")] if answer == "resumed" else [])
         session_id = await room.session_id()

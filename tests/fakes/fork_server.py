@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import selectors
 import signal
 import socket
@@ -36,6 +37,8 @@ REQUEST_BYTES_MAX = 200_000
 class Request:
     """What a command is started with."""
 
+    module: str
+    """Run as a program instead of the command."""
     arguments: list[str]
     environ: dict[str, str]
     folder: str
@@ -113,7 +116,7 @@ def run_child(request: Request) -> None:
     code = 1
     try:
         become(request)
-        code = run_command()
+        code = run_program(request.module)
     except BaseException as error:  # noqa: BLE001 - what the interpreter does at its own end
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
@@ -142,11 +145,11 @@ def become(request: Request) -> None:
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
 
 
-def run_command() -> int:
-    """The console script's one line; its exit code."""
+def run_program(module: str) -> int:
+    """The console script's one line, or a module; its exit code."""
     main: Any = importlib.import_module("geode.cli.main").main
     try:
-        ended: object = main()
+        ended: object = run_module(module) if module else main()
     except SystemExit as error:
         ended = error.code
     except KeyboardInterrupt:
@@ -157,6 +160,12 @@ def run_command() -> int:
         return ended or 0
     sys.stderr.write(f"{ended}\n")
     return 1
+
+
+def run_module(name: str) -> None:
+    """What `python -m` does with the paths of the environment."""
+    sys.path[:0] = os.environ["PYTHONPATH"].split(os.pathsep)
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
 def leave(code: int) -> None:

@@ -20,8 +20,11 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
+from fakes.source_tree import ROOT
+
 PROGRAM = Path(__file__).with_name("fork_server.py")
 SERVER_END_S = 5.0
+PROGRAM_S = 45.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,24 @@ async def fork_piped(
     return child
 
 
+async def run_module(name: str, *arguments: str) -> int:
+    """Run a module of the tests as a program that says nothing; its exit code."""
+    environ = {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests"))), "PATH": ""}
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    streams = Streams(nothing, 1, 2)
+    try:
+        child = await fork_command(environ, arguments, ROOT / "tests", streams, module=name)
+    finally:
+        os.close(nothing)
+    try:
+        async with asyncio.timeout(PROGRAM_S):
+            return await child.wait()
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+
+
 async def fork_command(
     environ: Mapping[str, str],
     arguments: Sequence[str],
@@ -91,9 +112,11 @@ async def fork_command(
     streams: Streams,
     *,
     is_terminal: bool = False,
+    module: str = "",
 ) -> Forked:
     """Fork a command; a terminal becomes its own, as of a shell that began it there."""
     request = {
+        "module": module,
         "arguments": list(arguments),
         "environ": dict(environ),
         "folder": str(folder),

@@ -25,7 +25,7 @@ demo: $(VENV)/.ready
 	$(BIN)/geode demo $(if $(STAY),--stay) $(ARGS)
 
 test: setup
-	$(PYTEST) -n $(WORKERS) $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: lint types arch deps
 

@@ -87,6 +87,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+LONG_S = 200
+"""A test that may take so long begins early."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest, so that no worker waits alone for its last test; else by chance."""
+    items.sort(key=_limit_s, reverse=True)
+
+
+def _limit_s(item: pytest.Item) -> float:
+    marker = item.get_closest_marker("timeout")
+    limit_s = float(marker.args[0]) if marker and marker.args else 0.0
+    return limit_s if limit_s >= LONG_S else 0.0
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Turn a skipped test into a failed run when asked to; the controller sees all workers."""

@@ -41,6 +41,7 @@ from geode.serve.terminal import TerminalChannel, find_owner
 from geode.session.assembly import build_services, check_profiles
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
+from geode.session.redeciding import decide_now
 from geode.session.secrecy import hide_secrets
 from geode.session.supplies import Search, Supplies, open_search
 from geode.settings import TERMINAL
@@ -129,6 +130,8 @@ class Daemon:
         supplies = Supplies(redactor.take_out, self._search, seams.hooks, seams.fetch_page)
         services = build_services(store, loaded, route, seams.failpoints, sources, supplies)
         self._services = services
+        self.decide_now = partial(decide_now, services)
+        """What the settings of now say of a tool, for whoever asks why it was refused."""
         self._histories = services.histories
         self._outgoing = services.shelf.outgoing
         self._runner = TurnRunner(
@@ -142,7 +145,7 @@ class Daemon:
         self.roster = Roster(
             self.channels, self.catch_up, redactor=redactor, context=self._context(loaded, seams)
         )
-        desk = Desk(route.name, self.channel_states, redactor.take_out)
+        desk = Desk(route.name, self.channel_states, redactor.take_out, self.decide_now)
         self.intake = Inbox(store, self.clock, self.settings, self, desk)
         rooms = RoomTranscript(store, self.clock, Blobs(loaded.state_folder / ROOMS))
         self.terminal = TerminalChannel(rooms, find_owner())

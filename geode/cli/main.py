@@ -112,6 +112,23 @@ def show_session(
     typer.echo(report_session(answer))
 
 
+@sessions_app.command("why")
+def explain_call(
+    session_id: Annotated[str, typer.Argument(metavar="ID")],
+    call: Annotated[
+        str, typer.Argument(metavar="CALL", help="c12, or an effect's or a call's id.")
+    ] = "",
+    config: Config = None,
+    limit: Limit = ROWS,
+) -> None:
+    """Say by which rules a tool call was allowed or refused, and what would change it."""
+    from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy
+    from geode.cli.why import report_why  # noqa: PLC0415
+
+    wanted = {"id": session_id, "limit": limit} | ({"call": call} if call else {})
+    typer.echo(report_why(ask("sessions.why", wanted, config)))
+
+
 @effects_app.command("list")
 def list_effects(config: Config = None, limit: Limit = ROWS) -> None:
     """List effects, those of unknown outcome first, and replies that are not delivered yet."""

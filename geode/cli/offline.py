@@ -14,6 +14,7 @@ from geode.reply.redaction import Redactor
 from geode.serve.control import Control
 from geode.serve.ipc import redact_value
 from geode.serve.server_control import ServerControl
+from geode.serve.why import WhyGround
 from geode.settings_load import Loaded, load_settings
 from geode.store.database import Store
 from geode.store.lock import StateLock
@@ -51,7 +52,8 @@ async def answer_offline(verb: str, arguments: dict[str, Any], config: Path | No
     ):
         store = Store.open(loaded.database_path, clock, NoFailpoints())
         try:
-            control = Control(StoredView(store, loaded), store, clock)
+            ground = WhyGround(lambda: loaded.settings)
+            control = Control(StoredView(store, loaded), store, clock, ground)
             mcp = await MCPServerManager.open(loaded, store, Redactor(), os.environ)
             servers = ServerControl(mcp, store, is_running=False)
             answer = await {**control.verbs, **servers.verbs}[verb](arguments)
@@ -69,5 +71,5 @@ def _answer_empty(verb: str, arguments: dict[str, Any], loaded: Loaded) -> JsonO
         raise ControlError("No server was ever started here; start one with: geode serve")
     if verb == "effects.list":
         return {"effects": [], "replies": []}
-    kind = "session" if verb == "sessions.show" else "effect"
+    kind = "session" if verb.startswith("sessions.") else "effect"
     raise ControlError(f"There is no {kind} {str(arguments.get('id', ''))[:80]!r}.")

@@ -22,6 +22,7 @@ from geode.serve.endpoint import SOCKET_NAME
 from geode.serve.ipc import CLIPoller
 from geode.serve.server_control import ServerControl
 from geode.serve.signals import Asked, catch_signals
+from geode.serve.why import WhyGround
 from geode.settings_load import Loaded, load_settings
 from geode.store.lock import StateLock
 
@@ -80,7 +81,8 @@ async def _serve(told: Told, style: LogStyle) -> int:
 
 async def _run_until(asked: Asked, daemon: Daemon, told: Told) -> None:
     loaded = told.loaded
-    control = Control(daemon.health, daemon.store, daemon.clock)
+    ground = WhyGround(lambda: daemon.settings, daemon.decide_now)
+    control = Control(daemon.health, daemon.store, daemon.clock, ground)
     servers = ServerControl(daemon.mcp, daemon.store, is_running=True)
     verbs = {**control.verbs, **daemon.chat.verbs, **servers.verbs}
     poller = CLIPoller(loaded.state_folder, verbs, redactor=daemon.redactor)

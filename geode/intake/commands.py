@@ -10,6 +10,7 @@ from geode.intake import reports, steering
 from geode.intake.access import Admitted
 from geode.intake.desk import Asked, Audience, DeskView, Reply, audience_of
 from geode.intake.outcomes import Stored
+from geode.intake.why import tell_why
 from geode.messages import ALIASES, COMMANDS, ChatCommand
 from geode.ports import Accepted
 from geode.reply import command_sentences as said
@@ -86,7 +87,7 @@ _IN_A_CONVERSATION: Mapping[str, Callable[[Asked], Reply]] = {
     "status": reports.tell_status,
     "usage": reports.tell_usage,
     "effects": reports.tell_effects,
-    "why": reports.tell_refusals,
+    "why": tell_why,
     "review": reports.tell_reviews,
     "stop": steering.stop,
     "new": steering.begin_chapter,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from geode.gate.why import DecideNow
 from geode.intake.access import may_talk
 from geode.intake.outcomes import Stored
 from geode.messages import ChatCommand, Person, SessionId
@@ -38,6 +39,8 @@ class DeskView:
     settings: Settings
     model: str
     channels: Mapping[str, ChannelStatus]
+    decide_now: DecideNow | None = None
+    """None: nobody can say what would be decided now."""
 
 
 def _no_channels() -> Mapping[str, ChannelStatus]:
@@ -52,10 +55,11 @@ class Desk:
     channel_states: Callable[[], Mapping[str, ChannelStatus]] = _no_channels
     take_out: Callable[[str], str] = str
     """Replaces registered secrets in what comes in and in private answers."""
+    decide_now: DecideNow | None = None
 
     def look(self, settings: Settings) -> DeskView:
         """The present moment."""
-        return DeskView(settings, self.model, self.channel_states())
+        return DeskView(settings, self.model, self.channel_states(), self.decide_now)
 
 
 @dataclass(frozen=True, slots=True)

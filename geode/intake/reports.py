@@ -6,17 +6,10 @@ from geode.intake.desk import Asked, Audience, Reply
 from geode.loop.prompt import day_start_us
 from geode.messages import SessionState
 from geode.reply import command_sentences as said
-from geode.reply.effect_cards import show_time
-from geode.store import receipts, sessions, standing, timeline
+from geode.store import receipts, sessions, standing
 from geode.store.standing import Spent
-from geode.store.timeline import StoredEntry
 
 EFFECTS_MAX = 20
-REFUSALS_MAX = 5
-DIGITS_MAX = 12
-REFUSED = "tool_refused"
-CALL_MARK = "c"
-"""Before the number of a refused call, as in `why c12`."""
 
 _ROLES = {
     Audience.ADMITTED: "a guest",
@@ -70,26 +63,6 @@ def tell_effects(asked: Asked) -> Reply:
     """/effects"""
     found = receipts.list_uncertain(asked.tx, asked.session, EFFECTS_MAX)
     return Reply(said.describe_effects([(each.tool, each.id) for each in found]))
-
-
-def tell_refusals(asked: Asked) -> Reply:
-    """/why: the last calls that were refused, or one of them, with the rule that refused it."""
-    wanted = asked.command.argument.split()
-    if not wanted:
-        found = timeline.read_last(asked.tx, asked.session, REFUSED, REFUSALS_MAX)
-        return Reply(said.describe_refusals([_refused_of(entry) for entry in found]))
-    number = wanted[0].lower().removeprefix(CALL_MARK)
-    is_number = number.isascii() and number.isdecimal() and len(number) <= DIGITS_MAX
-    entry = is_number and timeline.find_entry(asked.tx, asked.session, REFUSED, int(number))
-    if not entry:
-        return Reply(said.describe_unknown_call(wanted[0]))
-    return Reply(said.describe_refusal(_refused_of(entry), show_time(entry.at_us)))
-
-
-def _refused_of(entry: StoredEntry) -> said.RefusedCall:
-    body = entry.body
-    tool, rule, reason = (str(body.get(name, "")) for name in ("tool", "rule", "reason"))
-    return said.RefusedCall(f"{CALL_MARK}{entry.seq}", tool, rule, reason)
 
 
 def tell_reviews(asked: Asked) -> Reply:

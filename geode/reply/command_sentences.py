@@ -166,17 +166,14 @@ def describe_refusals(refused: Sequence[RefusedCall]) -> str:
     if not refused:
         return NO_REFUSAL
     lines = [f"- {_say_refused(call, LINE_CHARS_MAX)}" for call in refused]
-    return "\n".join(["Refused last, newest first:", *lines, "`why ID` tells all of one."])
-
-
-def describe_refusal(call: RefusedCall, when: str) -> str:
-    """One call that was refused, with its whole reason."""
-    return f"{_say_refused(call, REASON_CHARS_MAX)} {when}."
+    return "\n".join(
+        ["Refused last, newest first:", *lines, "`why ID` tells what would change one."]
+    )
 
 
 def describe_unknown_call(word: str) -> str:
-    """What is said of an id that names no refused call."""
-    return f"No refused call here is called {quote_name(word)}. `why` lists the last ones."
+    """What is said of an id that names no call of this conversation, wherever else it may."""
+    return f"No call here is called {quote_name(word)}. `why` lists the last that were refused."
 
 
 def describe_reviews(count: int) -> str:

@@ -10,9 +10,10 @@ from geode.messages import JsonObject, JsonValue
 from geode.oversight import StatusView
 from geode.ports import Clock
 from geode.records.receipts import EffectReceiptStore
-from geode.serve.arguments import allow_only, read_limit, read_text
+from geode.serve.arguments import allow_only, read_limit, read_optional, read_text
 from geode.serve.ipc import Verb
 from geode.serve.terminal import find_owner
+from geode.serve.why import WhyAsked, WhyGround, explain_calls
 from geode.store import views
 from geode.store.database import Store
 
@@ -23,9 +24,12 @@ OUTCOMES = {"happened": True, "did-not": False}
 class Control:
     """Answers the verbs; the same with and without a daemon."""
 
-    def __init__(self, view: StatusView, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, view: StatusView, store: Store, clock: Clock, ground: WhyGround | None = None
+    ) -> None:
         self._view = view
         self._store = store
+        self._ground = ground or WhyGround()
         self._receipts = EffectReceiptStore(store, clock)
 
     @property
@@ -35,6 +39,7 @@ class Control:
             "status": self._status,
             "sessions.list": self._list_sessions,
             "sessions.show": self._show_session,
+            "sessions.why": self._explain_call,
             "effects.list": self._list_effects,
             "effects.settle": self._settle_effect,
         }
@@ -56,6 +61,15 @@ class Control:
         if shown is None:
             raise ControlError(f"There is no session {session_id[:80]!r}.")
         return shown
+
+    async def _explain_call(self, arguments: JsonObject) -> JsonValue:
+        allow_only(arguments, "id", "call", "limit")
+        asked = WhyAsked(
+            read_text(arguments, "id"),
+            read_optional(arguments, "call"),
+            read_limit(arguments),
+        )
+        return await self._store.read(lambda tx: explain_calls(tx, asked, self._ground))
 
     async def _list_effects(self, arguments: JsonObject) -> JsonValue:
         allow_only(arguments, "limit")

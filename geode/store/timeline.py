@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -61,18 +60,6 @@ class StoredEntry:
 
 def read_last(tx: Connection, session_id: SessionId, kind: str, limit: int) -> list[StoredEntry]:
     """The newest rows of a kind, newest first."""
-    return _read_kind(tx, session_id, kind, limit)
-
-
-def find_entry(tx: Connection, session_id: SessionId, kind: str, seq: int) -> StoredEntry | None:
-    """The row of that number, if it is of that kind."""
-    found = _read_kind(tx, session_id, kind, 1, timeline.c.seq == seq)
-    return found[0] if found else None
-
-
-def _read_kind(
-    tx: Connection, session_id: SessionId, kind: str, limit: int, *conditions: Any
-) -> list[StoredEntry]:
     since = _HEAD.first(tx, {"session": session_id}).timeline_seq - LOOK_BACK_ROWS_MAX
     rows = tx.execute(
         select(timeline.c.seq, timeline.c.body, timeline.c.at_us)
@@ -80,7 +67,6 @@ def _read_kind(
             timeline.c.session_id == session_id,
             timeline.c.seq > since,
             timeline.c.kind == kind,
-            *conditions,
         )
         .order_by(timeline.c.seq.desc())
         .limit(limit)

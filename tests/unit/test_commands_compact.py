@@ -259,7 +259,7 @@ async def test_why_names_tool_and_rule_of_what_was_refused_last(room: SpineRoom)
     call_id = line.split("`")[1]
     one = await told(room, "why", "U2", dedupe_key="one", argument=call_id.upper())
     assert one.startswith(f"`{call_id}` ")
-    assert one.endswith(" UTC.")
+    assert "was refused" in one
     for number, word in enumerate(("c1", "c9999", "nonsense", "c" + "9" * 40, "*x*")):
         told_none = await told(room, "why", "U2", dedupe_key=f"none {number}", argument=word)
         assert told_none == said.describe_unknown_call(word)

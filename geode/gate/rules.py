@@ -1,0 +1,114 @@
+"""What every rule of the gate means, and who could change its answer and how; words only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RuleWords:
+    """One rule in plain words; `{tool}`, `{profile}` and `{binding}` stand for those of a call."""
+
+    means: str
+    """What the rule found, as the end of a sentence about the call."""
+    change: str = ""
+    """A sentence: what would make it answer otherwise; empty for a rule that lets a call pass."""
+
+
+NOTHING = "Nothing: no profile, no approver and no setting can change it."
+OTHER_CALL = "The agent can make the call again in another way; no grant is missing."
+IN_TIME = "Nothing is missing but time: the agent, or the person, can ask again."
+GRANT = (
+    'An operator adds "{tool}" to `[profiles.{profile}] tools` in geode.toml, or to its `ask` and '
+    "names `approvers` in the binding `{binding}`."
+)
+APPROVERS = (
+    "An operator names `approvers` in the binding `{binding}`: each such call then waits for one "
+    'of them. Or, for a tool that asks because the profile says so: "{tool}" moves from '
+    "`[profiles.{profile}] ask` to its `tools`."
+)
+AUTHOR = "Whoever wrote the tool has to mend its declaration; no grant can."
+SETTLE = (
+    "An operator says whether the earlier effect happened: on its card in the thread, or with "
+    "`geode effects settle`."
+)
+STORAGE = (
+    "An operator makes room for the database, or frees it from another program; then ask again."
+)
+
+RULES: Mapping[str, RuleWords] = {
+    "scope.unknown_tool": RuleWords(
+        "no tool of this exact name exists here",
+        "The agent has to use a name that it was given; nobody can grant what is not there.",
+    ),
+    "mode.removed": RuleWords(
+        "tools of this kind are always taken out where nobody sits beside the agent", NOTHING
+    ),
+    "mode.unavailable": RuleWords("the tool is not made for this kind of session", NOTHING),
+    "profile.granted": RuleWords("the profile grants the tool"),
+    "profile.not_granted": RuleWords("the profile does not name the tool", GRANT),
+    "policy.missing": RuleWords(
+        "there was no valid profile, so nothing was granted",
+        "An operator gives the binding `{binding}` a profile that exists.",
+    ),
+    "policy.mode_mismatch": RuleWords(
+        "the tools were chosen for another kind of session than this one", NOTHING
+    ),
+    "policy.not_in_plan": RuleWords("the tool was not one of this step's", OTHER_CALL),
+    "policy.ask": RuleWords("each call of the tool needs a person's approval"),
+    "ask.no_approver": RuleWords(
+        "the call needs a person's approval, and nobody could be asked", APPROVERS
+    ),
+    "catalogue.invalid_name": RuleWords("the tool's name is not one that models may use", AUTHOR),
+    "catalogue.name_twice": RuleWords(
+        "two tools have this name, so it means neither",
+        "An operator renames the server of one of them, or takes it out.",
+    ),
+    "catalogue.no_resources": RuleWords(
+        "the tool has an effect and does not say what it touches", AUTHOR
+    ),
+    "schema.unreadable": RuleWords("the arguments were cut or are not one JSON object", OTHER_CALL),
+    "schema.not_json": RuleWords("the arguments are not plain JSON", OTHER_CALL),
+    "schema.unknown_argument": RuleWords("it names an argument that the tool lacks", OTHER_CALL),
+    "schema.mismatch": RuleWords("the arguments do not fit the tool's schema", OTHER_CALL),
+    "schema.not_canonical": RuleWords(
+        "a number is too large to be written in one certain way", OTHER_CALL
+    ),
+    "schema.remote_ref": RuleWords("the tool's schema refers to another document", AUTHOR),
+    "schema.invalid": RuleWords("the tool's schema itself cannot be used", AUTHOR),
+    "resources.failed": RuleWords("what it would touch could not be worked out", OTHER_CALL),
+    "resources.none": RuleWords("it names nothing that it would touch", OTHER_CALL),
+    "locks.busy": RuleWords("what it would touch was busy with an earlier call", IN_TIME),
+    "time.expired": RuleWords(
+        "the turn's time was used up",
+        "An operator raises `time_budget_s` of the binding `{binding}`.",
+    ),
+    "receipt.not_written": RuleWords("it could not be recorded, so it did not begin", STORAGE),
+    "receipt.blocked": RuleWords(
+        "an earlier effect on the same thing has an unknown outcome", SETTLE
+    ),
+    "loop.repeated": RuleWords(
+        "the same call had run often enough in this turn with the same result", OTHER_CALL
+    ),
+    "loop.too_many": RuleWords("the answer held more calls than run at once", OTHER_CALL),
+    "sandbox.missing": RuleWords(
+        "commands run only in a sandbox, and this machine has none",
+        "An operator installs bubblewrap and lets it make user namespaces; `geode doctor` tells.",
+    ),
+    "search.not_configured": RuleWords(
+        "no search service is configured",
+        'An operator configures `[web] search` in geode.toml, and grants "web_search".',
+    ),
+    "search.key_missing": RuleWords(
+        "the search service's key is not there",
+        "An operator sets what `[web] search` names as its key, and starts the service again.",
+    ),
+}
+
+_UNKNOWN = RuleWords("this version has no words for the rule", "Ask whoever runs this service.")
+
+
+def explain_rule(rule: str) -> RuleWords:
+    """The words of a rule; a record of another version may name one that is gone."""
+    return RULES.get(rule, _UNKNOWN)

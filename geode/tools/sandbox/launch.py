@@ -100,7 +100,7 @@ def start(
         group = make_group(bounds)
         opened.callback(group.remove)
         pid = _wait_until_ready(control, output, order.stop)
-        first = os.pidfd_open(_parent_of(pid))
+        first = os.pidfd_open(_first_of(pid))
         opened.callback(os.close, first)
         running = Running(process, first, output, control)
         opened.callback(running.kill)
@@ -189,17 +189,24 @@ def _read_reason(output: int) -> str:
     return "it ended without a word"
 
 
-def _parent_of(pid: int) -> int:
-    """The first process of the namespace: it alone can be the parent of a shell that waits."""
+def _first_of(pid: int) -> int:
+    """The first process of the shell's namespace, its parent while it waits.
+
+    It is killed to end everything, so it must be what it is taken for, and never the daemon.
+    """
+    parent = int(_read_status(pid)["PPid"])
+    numbers = _read_status(parent)["NSpid"].split()
+    if len(numbers) <= len(_read_status(os.getpid())["NSpid"].split()) or numbers[-1] != "1":
+        raise SandboxError("its shell has no process namespace of its own")
+    return parent
+
+
+def _read_status(pid: int) -> dict[str, str]:
     try:
         rows = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError as exc:
         raise SandboxError("its shell ended before it began") from exc
-    fields = dict(row.split(":", 1) for row in rows if ":" in row)
-    parent = int(fields["PPid"])
-    if parent <= 1:
-        raise SandboxError("its first process cannot be seen")
-    return parent
+    return dict(row.split(":", 1) for row in rows if ":" in row)
 
 
 def _bound(pid: int, group: Group) -> None:

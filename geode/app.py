@@ -127,7 +127,9 @@ class Daemon:
         more = tuple(hide_secrets(tool, redactor.take_out) for tool in register(*seams.tools))
         sources = (FixedTools(more), mcp)
         self._search = seams.search or Search()
-        supplies = Supplies(redactor.take_out, self._search, seams.hooks, seams.fetch_page)
+        supplies = Supplies(
+            redactor.take_out, self._search, seams.hooks, seams.fetch_page, self.delivery.wake
+        )
         services = build_services(store, loaded, route, seams.failpoints, sources, supplies)
         self._services = services
         self.decide_now = partial(decide_now, services)

@@ -21,6 +21,7 @@ GeodeError
 │   ├── PathRefusedError        the path does not name a plain file of the session's workspace
 │   ├── FileRefusedError        the workspace cannot take or give what was asked
 │   ├── FetchRefusedError       the address may not be contacted, or gave no readable page
+│   ├── MessageRefusedError     a message for another place was not queued
 │   ├── SearchFailedError       the search service gave no answer that can be read
 │   ├── McpSchemaError          another server's schema cannot be used here
 │   └── McpServerError          a server of other tools cannot be used; nothing was sent to it
@@ -145,6 +146,10 @@ class SandboxError(ToolError):
 
 class FetchRefusedError(ToolError):
     """The address may not be contacted, or what it gave is not a readable page."""
+
+
+class MessageRefusedError(ToolError):
+    """A message for another place was not queued; nothing was sent."""
 
 
 class SearchFailedError(ToolError):

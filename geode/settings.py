@@ -22,6 +22,7 @@ from pydantic import (
 from geode.settings_hooks import HooksSettings
 from geode.settings_ids import (
     BoundPlace,
+    parse_destination,
     parse_people,
     parse_where,
     split_where,
@@ -169,12 +170,20 @@ class ProviderSettings(Section):
     """Prices by model id, for models whose price the catalogue does not know."""
 
 
+SEND_MESSAGE = "send_message"
+
+
 class ProfileSettings(Section):
     """`[profiles.NAME]`: what a binding grants, tool by tool."""
 
     tools: ToolNames = ()
     ask: ToolNames = ()
     """Granted, but each call needs an approver; without approvers each call is denied."""
+    send_to: Annotated[
+        tuple[Annotated[str, BeforeValidator(parse_destination)], ...],
+        BeforeValidator(list_to_tuple),
+    ] = ()
+    """Where send_message may post: `slack:T0123/C0456`, in the form of a binding's key."""
     cost_usd_per_day: float | None = Field(default=None, gt=0)
 
     @model_validator(mode="after")
@@ -182,6 +191,10 @@ class ProfileSettings(Section):
         twice = sorted(set(self.tools) & set(self.ask))
         if twice:
             raise ValueError(f"{twice[0]!r} stands in tools and in ask; keep it in one of them")
+        if bool(self.send_to) != (SEND_MESSAGE in {*self.tools, *self.ask}):
+            raise ValueError(
+                f"{SEND_MESSAGE} and send_to belong together; grant the tool and list its places"
+            )
         return self
 
 
@@ -195,6 +208,7 @@ class Profile:
     grants_all: bool = False
     """Every registered tool; those with an effect ask. Only the built-in terminal profile."""
     cost_usd_per_day: float | None = None
+    send_to: tuple[str, ...] = ()
 
 
 READ_ONLY_TOOLS = frozenset(
@@ -303,4 +317,5 @@ class Settings(Section):
             tools=frozenset(written.tools),
             ask=frozenset(written.ask),
             cost_usd_per_day=written.cost_usd_per_day,
+            send_to=written.send_to,
         )

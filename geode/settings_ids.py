@@ -105,6 +105,20 @@ def parse_where(platform: str, value: object) -> str:
     return text
 
 
+def parse_destination(value: object) -> str:
+    """A place that messages may be sent to, as `slack:T0123/C0456`; raises `ValueError`.
+
+    The same form as a binding's key: a channel, a thread or a topic, never direct messages.
+    """
+    platform, colon, where = value.partition(":") if isinstance(value, str) else ("", "", "")
+    if not colon or not platform or not platform.isprintable():
+        raise ValueError(f'{value!r} is not a destination; write "slack:T0123/C0456"')
+    place = split_where(parse_where(platform, where))
+    if place.is_direct or (platform == "web" and not place.thread):
+        raise ValueError(f"{value!r} is no single conversation; name a channel or a thread")
+    return f"{platform}:{where}"
+
+
 def split_where(where: str) -> BoundPlace:
     """Take a checked `where` apart."""
     workspace, _, rest = where.partition("/")

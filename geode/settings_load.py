@@ -99,6 +99,7 @@ def load_settings(
     overlay = overlay_environment(written, env, models)
     settings = _validate(overlay, models, Origin(file, overlay.variables))
     _check_references(settings, file)
+    _check_destinations(settings, file)
     return Loaded(settings, _trace_sources(settings, written, overlay), path, state_folder)
 
 
@@ -189,6 +190,16 @@ def _check_references(settings: Settings, file: str) -> None:
             raise ConfigError(
                 f"{file}: {key} is {name!r}, which does not exist; add [profiles.{name}]."
             )
+
+
+def _check_destinations(settings: Settings, file: str) -> None:
+    for name, profile in settings.profiles.items():
+        for to in profile.send_to:
+            if (channel := to.partition(":")[0]) not in settings.channels:
+                raise ConfigError(
+                    f"{file}: profiles.{name}.send_to names {to!r}, whose channel is not "
+                    f"configured; add [channels.{channel}]."
+                )
 
 
 def _trace_sources(settings: Settings, written: Table, overlay: Overlay) -> dict[str, Source]:

@@ -44,6 +44,7 @@ from geode.store import cursors, inbox, moves, outbox, sessions
 from geode.store.database import Store, Tx
 from geode.store.moves import Move
 from geode.store.outbox import NewOutbox
+from geode.store.sent import is_only_told
 
 log = get_logger(__name__)
 
@@ -347,7 +348,10 @@ def _find_facts(tx: Tx, event: Inbound) -> ThreadFacts:
         return ThreadFacts(is_followed=session_id is not None)
     # Followed from the first mention on: what a catch-up reads back from before it is no request.
     first = inbox.read_first_key(tx, session_id)
-    return ThreadFacts(is_followed=first is None or event.order_key >= first)
+    if first is None:
+        # A place that was only told something is not followed: nobody spoke to the agent there.
+        return ThreadFacts(is_followed=not is_only_told(tx, session_id))
+    return ThreadFacts(is_followed=event.order_key >= first)
 
 
 def _open_cursors(tx: Tx, message: InboundMessage) -> None:

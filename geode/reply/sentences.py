@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from geode.messages import Person
+from geode.reply.escaping import quote_name
 
 WORKING = "Working on it …"
 ANSWERED_BELOW = "Answered below."
@@ -61,6 +64,18 @@ def describe_progress(phase: str, tools: tuple[str, ...], elapsed_s: float) -> s
     """One line of progress: what is being done and for how long; never candidate text."""
     doing = f"using {', '.join(f'`{tool}`' for tool in tools)}" if tools else phase
     return f"Working on it: {doing} ({int(elapsed_s)} s)"
+
+
+ASKERS_NAMED_MAX = 3
+
+
+def sign_message(agent_name: str, askers: Sequence[Person], text: str) -> str:
+    """A message for another place under a line that says who speaks and for whom."""
+    names = [quote_name(f"{each.name} ({each.id})" if each.name else each.id) for each in askers]
+    shown = ", ".join(names[:ASKERS_NAMED_MAX])
+    more = " and others" if len(names) > ASKERS_NAMED_MAX else ""
+    whom = f"at the request of {shown}{more}" if names else "by a task of its own"
+    return f"*Sent by {quote_name(agent_name)} {whom}:*\n\n{text}"
 
 
 def describe_move(old_key: str, new_key: str) -> str:

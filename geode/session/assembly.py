@@ -17,6 +17,7 @@ from geode.records.receipts import EffectReceiptStore
 from geode.records.urls import SessionUrls
 from geode.session.delegation import Delegation
 from geode.session.histories import Histories
+from geode.session.outlet import MessageOutlet
 from geode.session.plan import TaskGraphs
 from geode.session.secrecy import hide_secrets
 from geode.session.services import SharedServices
@@ -28,7 +29,7 @@ from geode.settings_load import Loaded
 from geode.steps import FixedTools, ToolSource
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
-from geode.tools import delegate_task, run_bash, update_plan, web_search
+from geode.tools import delegate_task, run_bash, send_message, update_plan, web_search
 from geode.tools.catalogue import build_catalogue, register
 from geode.tools.sandbox.detect import PROBE
 from geode.tools.shell import ShellTools
@@ -58,6 +59,7 @@ def build_services(
         Blobs(loaded.state_folder / OUTGOING),
     )
     delegation, task_graphs = Delegation(), TaskGraphs()
+    outlet = MessageOutlet(supplies.wake_delivery)
     built_in = build_catalogue(
         workspaces=shelf.workspaces,
         memory=BindingMemory(store, clock),
@@ -66,6 +68,7 @@ def build_services(
         fetch_page=supplies.fetch_page,
         more=(
             update_plan.build(task_graphs),
+            send_message.build(outlet),
             delegate_task.build(delegation),
             *(() if search.site is None else (web_search.build(search.site, clock),)),
         ),
@@ -98,6 +101,7 @@ def build_services(
         events=hooks.system,
     )
     delegation.bind(services)
+    outlet.bind(services)
     return services
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from geode.errors import ConfigError
 from geode.hooks.build import Hooks
+from geode.messages import SessionId
 from geode.session.secrecy import TakeOut
 from geode.settings_search import SearchSettings
 from geode.settings_secrets import Secret, resolve_secret
@@ -17,6 +18,10 @@ from geode.tools.search.brave import BraveSite
 from geode.tools.search.searxng import SearxngSite
 from geode.tools.web_fetch import Fetch
 from geode.tools.web_search import SearchSite
+
+
+def _wake_nobody(session_id: SessionId) -> None:
+    del session_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,8 @@ class Supplies:
     hooks: Hooks | None = None
     """None: there are none."""
     fetch_page: Fetch = fetch
+    wake_delivery: Callable[[SessionId], None] = _wake_nobody
+    """A message for another place was queued in that session; may be lost without harm."""
 
 
 NO_SUPPLIES = Supplies()

@@ -30,6 +30,7 @@ CAPABILITIES: Mapping[str, frozenset[str]] = {
     "commands": ALL,
     "rate_limit": ALL - {"web"},  # our own rooms never ask us to wait
     "unaddressed": ALL - {"web"},  # who writes on the page writes to the agent
+    "top": ALL - {"web"},  # a room of the page holds conversations and nothing beside them
     "line": ALL - {"web"},  # nothing lies between the page and us that could be cut
     "files": FILES,
     "large_files": FILES,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,11 +107,12 @@ async def serving(
     folder: Path,
     replies: Sequence[Scripted],
     tools: tuple[Tool, ...] = (),
+    profile: Mapping[str, object] | None = None,
 ) -> AsyncGenerator[Serving]:
     """A daemon that is connected to that platform; cancelled and closed at the end."""
     lay_database(folder / "geode.db")
     bindings = [{**each, "profile": "held"} for each in platform.bindings]
-    granted = {"held": {"tools": [tool.name for tool in tools]}}
+    granted = {"held": {"tools": [tool.name for tool in tools], **(profile or {})}}
     settings = Settings.model_validate({"bindings": bindings, "profiles": granted})
     model = ScriptedModel(replies)
     route = ModelRoute(model, "scripted/model", "model", 150_000, 8_000)

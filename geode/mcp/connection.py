@@ -57,6 +57,7 @@ class ServerConnection:
         while True:
             started = clock.monotonic()
             ended = await run_guarded(f"the server {self.name}", self._live)
+            _stop_if_cancelled()
             reason = ended.sentence if isinstance(ended, Raised) else "it ended"
             self._show(view_of_absent(self.name, self.settings, "down", reason))
             if clock.monotonic() - started >= pauses.steady_s:
@@ -123,15 +124,13 @@ class ServerConnection:
                 await stack.enter_async_context(client)
                 self._client = client
                 await self._list(client)
+            watch = asyncio.create_task(self._watch(client), name=f"news of {self.name}")
             try:
-                async with asyncio.TaskGroup() as tasks:
-                    watch = tasks.create_task(self._watch(client), name=f"news of {self.name}")
-                    try:
-                        await self._attend(client)
-                    finally:
-                        watch.cancel()
+                await self._attend(client)
             finally:
                 self._client = None
+                watch.cancel()
+                await asyncio.wait({watch})
 
     async def _open(self) -> Transport:
         settings, parts = self.settings, self._parts
@@ -220,6 +219,13 @@ def _new_absences(before: Listing, now: Listing) -> list[str]:
         for each in now.absences.values()
         if each.sentence not in said and each.rule not in {"mcp.server_down", "mcp.server_starting"}
     ]
+
+
+def _stop_if_cancelled() -> None:
+    """A cancellation that meets the end of a connection may be lost in its unwinding."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def _happens(event: asyncio.Event, within_s: float) -> bool:

@@ -60,6 +60,16 @@ class Forked:
         out, err, _ = await asyncio.gather(self.stdout.read(), self.stderr.read(), self.wait())
         return out, err
 
+    async def wait_resting(self, timeout_s: float) -> None:
+        """Until its main thread waits, as at a question: what is typed before may be lost."""
+        async with asyncio.timeout(timeout_s):
+            while not self._is_resting():  # noqa: ASYNC110 - the state of another process
+                await asyncio.sleep(0.01)
+
+    def _is_resting(self) -> bool:
+        stat = Path("/proc", str(self.pid), "stat").read_text(encoding="utf-8")
+        return stat.rpartition(")")[2].split()[0] == "S"
+
     def kill(self) -> None:
         """End it at once."""
         self.send_signal(signal.SIGKILL)

@@ -43,6 +43,7 @@ class Terminal:
         """Wait for a question, and for the place to answer it, then type."""
         await self.see(question)
         await self.see(": ")
+        await self._process.wait_resting(PROMPT_S)
         self._child.sendline(reply)
 
     async def play(self, *turns: tuple[str, str]) -> None:
@@ -52,7 +53,8 @@ class Terminal:
 
     async def press(self, key: str) -> None:
         """Ctrl and a letter."""
-        await asyncio.to_thread(self._child.send, chr(ord(key) & 0x1F))
+        await self._process.wait_resting(PROMPT_S)
+        self._child.send(chr(ord(key) & 0x1F))
 
     async def end(self) -> int:
         """The exit code."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.cases import Figures
+from bench.gate import measure_gate
 from bench.processes import Child, Stub, running_child, running_stub
 from bench.program import measure_help, measure_ready, measure_size
 from bench.wire import measure_wire
@@ -31,6 +32,7 @@ class Effort:
     memory_sessions: int = 100
     wire_turns: int = 15
     starts: int = 7
+    gate_calls: int = 500
 
 
 QUICK = Effort(
@@ -44,6 +46,7 @@ QUICK = Effort(
     memory_sessions=10,
     wire_turns=2,
     starts=1,
+    gate_calls=20,
 )
 RESUMED = 400
 SLOPE = 1200
@@ -57,6 +60,7 @@ class Measured:
     geode: dict[str, Figures] = field(default_factory=dict[str, Figures])
     bare: dict[str, Figures] = field(default_factory=dict[str, Figures])
     slack: Figures = field(default_factory=dict[str, float])
+    gate: dict[str, Figures] = field(default_factory=dict[str, Figures])
     help_ms: tuple[float, float] | None = None
     ready_ms: float | None = None
     size_mb: float = 0.0
@@ -84,6 +88,8 @@ class Run:
             self._found.slack = await measure_wire(
                 stub, self._folder / "slack", self._effort.wire_turns
             )
+        self._tell("the gate by itself")
+        self._found.gate = await measure_gate(self._folder / "gate", self._effort.gate_calls)
         self._measure_program()
         self._found.took_s = time.monotonic() - began
         return self._found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from bench.cases import Figures
+from bench.gate_table import make_gate_rows
+from bench.rows import Row, compare
 from bench.run import RESUMED, SLOPE, Measured
 
 IDLE_MB_MAX = 25.0
@@ -21,19 +22,6 @@ HOT_SLOPE_US_MAX = 3.0
 """What counts as flat: a look-up and a copy, a third of what the bare loop pays."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the table."""
-
-    figure: str
-    geode: str
-    bare: str = ""
-    ratio: str = ""
-    target: str = ""
-    is_met: bool | None = None
-    """None: nothing is asked of it."""
-
-
 def make_rows(found: Measured) -> list[Row]:
     """Every figure, in the order of the notes."""
     return [
@@ -41,22 +29,10 @@ def make_rows(found: Measured) -> list[Row]:
         *_rows_of_crowd(found.geode["crowd"], found.bare["crowd"]),
         *_rows_of_resume(found),
         *_rows_of_writes(found.geode["tools"]),
+        *make_gate_rows(found.gate, _bare_call_ms(found)),
         *_rows_of_memory(found),
         *_rows_of_program(found),
     ]
-
-
-def compare(figure: str, unit: str, geode: float, bare: float, target: float = 1.0) -> Row:
-    """A row whose target is a multiple of the bare loop's figure."""
-    ratio = geode / bare if bare else float("inf")
-    return Row(
-        figure,
-        f"{geode:.2f} {unit}",
-        f"{bare:.2f} {unit}",
-        f"{ratio:.2f}x",
-        f"<= {target:g}x",
-        ratio <= target,
-    )
 
 
 def _rows_of_turns(found: Measured) -> list[Row]:
@@ -66,13 +42,15 @@ def _rows_of_turns(found: Measured) -> list[Row]:
     return [
         compare("CPU of a turn without tools", "ms", turn, bare_turn),
         compare("CPU of a turn with 10 tool calls", "ms", tools, bare_tools),
-        compare(
-            "CPU of one tool call in it", "ms", (tools - turn) / 10, (bare_tools - bare_turn) / 10
-        ),
+        compare("CPU of one tool call in it", "ms", (tools - turn) / 10, _bare_call_ms(found)),
         Row(
             "CPU of a turn over the Slack wire", f"{slack:.2f} ms", "", f"{slack / bare_turn:.2f}x"
         ),
     ]
+
+
+def _bare_call_ms(found: Measured) -> float:
+    return (found.bare["tools"]["cpu"] - found.bare["turns"]["cpu"]) / 10
 
 
 def _rows_of_crowd(geode: Figures, bare: Figures) -> list[Row]:

@@ -96,6 +96,30 @@ RULES: Mapping[str, RuleWords] = {
         "commands run only in a sandbox, and this machine has none",
         "An operator installs bubblewrap and lets it make user namespaces; `geode doctor` tells.",
     ),
+    "mcp.not_offered": RuleWords(
+        "the MCP server does not offer the tool now",
+        "Whoever runs the server brings the tool back, or an operator takes it out of geode.toml.",
+    ),
+    "mcp.name_twice": RuleWords(
+        "the MCP server offers several tools of this name", "Whoever runs the server renames one."
+    ),
+    "mcp.definition_refused": RuleWords(
+        "the MCP server's description of the tool cannot be used",
+        "Whoever runs the server mends what it says of the tool.",
+    ),
+    "mcp.definition_changed": RuleWords(
+        "the MCP server describes the tool otherwise than when it was accepted",
+        "An operator looks at the change and accepts it: `geode mcp accept SERVER TOOL`.",
+    ),
+    "mcp.server_starting": RuleWords("the MCP server was still being started", IN_TIME),
+    "mcp.server_down": RuleWords(
+        "the MCP server cannot be used",
+        "An operator sees to the server; it is tried again by itself, and `geode mcp list` tells.",
+    ),
+    "mcp.project_untrusted": RuleWords(
+        "a project's file names the MCP server, and nobody has trusted that file",
+        "An operator reads the file and trusts it: `geode trust`.",
+    ),
     "search.not_configured": RuleWords(
         "no search service is configured",
         'An operator configures `[web] search` in geode.toml, and grants "web_search".',

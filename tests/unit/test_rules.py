@@ -23,6 +23,9 @@ ANSWERS = {
 NOT_ANSWERS = {"write", "write_along", "save", "hit", "run", "read", "joinpath"}
 """Calls that name a commit, a point or a file in the same shape."""
 WORDS_WANTED = "write in geode/gate/rules.py what these mean and what changes them"
+GATE_SIDE = {"gate", "loop", "hooks", "tools", "records", "session", "mcp"}
+"""The rooms in which calls are answered; others have verbs and labels in the same shape."""
+FILE_NAMES = {"mcp.toml"}
 FAMILIES = {rule.partition(".")[0] for rule in RULES}
 
 
@@ -85,14 +88,16 @@ def mentioned(tree: ast.AST) -> Iterator[str]:
         if not isinstance(each, ast.Constant) or id(each) in skipped:
             continue
         text = str(each.value)
-        if RULE.fullmatch(text) and text.partition(".")[0] in FAMILIES:
+        is_rule = RULE.fullmatch(text) and text not in FILE_NAMES
+        if is_rule and text.partition(".")[0] in FAMILIES:
             yield text
 
 
 def collect(pick: object) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(SOURCE.rglob("*.py")):
-        if path != TABLE:
+        room = path.relative_to(SOURCE).parts[0]
+        if path != TABLE and (pick is constructed or room in GATE_SIDE):
             for rule in pick(ast.parse(path.read_text())):  # type: ignore[operator]
                 found.setdefault(rule, str(path.relative_to(SOURCE)))
     return found

@@ -81,6 +81,43 @@ def doctor(
 
 
 @app.command()
+def chat(
+    name: Annotated[str, typer.Option("--name", help="The conversation; default: main.")] = "",
+    new: Annotated[bool, typer.Option("--new", help="Begin a conversation of its own.")] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="Without a daemon: everything in this process.")
+    ] = False,
+    config: Config = None,
+) -> None:
+    """Talk to the agent here: at a terminal, or one message a line through a pipe."""
+    from geode.cli.chat import MAIN, make_name, run_chat  # noqa: PLC0415 - the daemon is heavy
+
+    if name and new:
+        raise typer.BadParameter("a new conversation gets its own name", param_hint="--new")
+    chosen = make_name("chat") if new else name or MAIN
+    raise typer.Exit(run_chat(config, chosen, is_local=local))
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="The question; - or none: standard input.")] = "",
+    file: Annotated[
+        list[str] | None, typer.Option("--file", help="A file to attach; - is standard input.")
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="The conversation to ask it in.")] = "",
+    save: Annotated[
+        Path | None, typer.Option("--save", help="The folder for files that come with the answer.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The answer for a program.")] = False,
+) -> None:
+    """Ask the running daemon one thing: 0 is answered, 2 waits for a decision, 1 failed."""
+    from geode.cli.ask import Question, run_ask  # noqa: PLC0415 - the chat is heavy
+
+    asked = Question(question, tuple(file or ()), name, save, as_json)
+    raise typer.Exit(run_ask(asked))
+
+
+@app.command()
 def status(config: Config = None) -> None:
     """Say whether the daemon runs and how it is."""
     from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy

@@ -124,28 +124,30 @@ class ChatVerbs:
                     continue
 
     async def _look(self, wanted: Wanted) -> tuple[JsonObject, bool]:
+        # What is under way is read before the rows: once it is over, they hold all that came of it.
+        talk = await self._store.read(lambda tx: talks.look_at(tx, wanted.thread))
+        asking = await self._read_asking(talk.session_id, wanted.about)
         changed = await self._rooms.read_changes(
             TERMINAL, after=wanted.after, limit=MESSAGES_SHOWN_MAX
         )
         own = [message for message in changed if message.thread == wanted.thread]
-        talk = await self._store.read(lambda tx: talks.look_at(tx, wanted.thread))
         view: JsonObject = {
             "revision": max((message.revision for message in changed), default=wanted.after),
             "messages": [show_message(message) for message in own],
+            "asking": {
+                "state": asking.state,
+                "reason": asking.reason,
+                "message_ids": list(asking.message_ids),
+            },
             **self._mood(wanted.thread, talk),
         }
-        is_news = bool(own) or view["mark"] != wanted.seen
-        if not wanted.about:
-            return view, is_news
-        asking = await self._store.read(
-            lambda tx: talks.find_asking(tx, talk.session_id, wanted.about)
-        )
-        view["asking"] = {
-            "state": asking.state,
-            "reason": asking.reason,
-            "message_ids": list(asking.message_ids),
-        }
-        return view, is_news or asking.state in ("answered", "awaiting")
+        is_over = asking.state in ("answered", "awaiting")
+        return view, bool(own) or view["mark"] != wanted.seen or is_over
+
+    async def _read_asking(self, session_id: str, about: str) -> talks.Asking:
+        if not about:
+            return talks.Asking("unknown")
+        return await self._store.read(lambda tx: talks.find_asking(tx, session_id, about))
 
     def _mood(self, thread: Thread, talk: talks.Talk) -> JsonObject:
         line = self._channel.news.line_of(thread)

@@ -42,6 +42,7 @@ def show_message(message: RoomMessage) -> JsonObject:
     ]
     return {
         "id": message.id,
+        "key": "" if message.author is None else message.key.rpartition(":")[2],
         "revision": message.revision,
         "said_at_us": message.said_at_us,
         "by": "" if message.author is None else message.author.name or message.author.id,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
 import orjson
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
@@ -33,6 +34,32 @@ class _Validator(Protocol):
     def iter_errors(self, instance: object) -> Iterator[ValidationError]: ...
 
 
+def _unique_items(
+    _validator: object, wants_unique: object, instance: object, _schema: object
+) -> Iterator[ValidationError]:
+    """`uniqueItems` by one look at each item; the library compares each with each."""
+    if wants_unique is not True or not isinstance(instance, list):
+        return
+    items = cast("list[object]", instance)
+    if len({_identity_of(item) for item in items}) < len(items):
+        yield ValidationError("the list holds the same item twice")
+
+
+def _identity_of(value: object) -> Hashable:
+    """Equal for what JSON Schema calls equal: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, dict):
+        pairs = cast("dict[str, object]", value).items()
+        return "object", frozenset((key, _identity_of(inner)) for key, inner in pairs)
+    if isinstance(value, list):
+        return "array", tuple(_identity_of(inner) for inner in cast("list[object]", value))
+    return ("bool", value) if isinstance(value, bool) else (None, cast("Hashable", value))
+
+
+_QuickValidator = cast(
+    "Callable[..., _Validator]", extend(Draft202012Validator, {"uniqueItems": _unique_items})
+)
+_NO_DOCUMENTS: object = Registry()
+"""Empty, because the default one fetches remote references."""
 Check = Callable[[JsonObject], Fault | None]
 
 
@@ -74,8 +101,7 @@ def compile_check(schema: JsonObject) -> Check:
         return lambda _arguments: fault
     properties = schema.get("properties")
     known = frozenset(properties) if isinstance(properties, dict) else frozenset[str]()
-    # An empty registry, because the default one fetches remote references.
-    validator = cast("_Validator", Draft202012Validator(_plain(schema), registry=Registry()))
+    validator = _QuickValidator(_plain(schema), registry=_NO_DOCUMENTS)
 
     def check(arguments: JsonObject) -> Fault | None:
         unknown = arguments.keys() - known

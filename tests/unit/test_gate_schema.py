@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakes.gate_room import make_tool
 
@@ -139,3 +141,27 @@ def test_checks_of_many_schemas_are_kept_only_up_to_a_limit() -> None:
         assert checks.read_arguments(ToolCall("c", "t", {f"p{number}": 1}), tool)
 
     assert len(checks._kept) == 512
+
+
+@pytest.mark.parametrize(
+    ("items", "are_unique"),
+    [
+        pytest.param([1, 1.0], False, id="one number"),
+        pytest.param([1, True, "1", [1], [True], {"a": 1}, {"a": True}, None], True, id="kinds"),
+        pytest.param([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}], False, id="order of keys"),
+        pytest.param([0, False, [0], [False], "", None], True, id="nothing"),
+        pytest.param(["\u00e9", "e\u0301"], True, id="not normalised"),
+    ],
+)
+def test_unique_items_are_told_apart_as_json_tells_them(items: Any, are_unique: bool) -> None:
+    schema: JsonObject = {"type": "object", "properties": {"a": {"uniqueItems": True}}}
+
+    assert isinstance(read(tool_with(schema), {"a": items}), Fault) is not are_unique
+
+
+def test_long_list_of_unique_items_is_checked_without_comparing_each_with_each() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"a": {"uniqueItems": True}}}
+    items: Any = [{"id": number, "tags": [str(number)]} for number in range(100_000)]
+
+    assert read(tool_with(schema), {"a": items}) == {"a": items}
+    assert fault_of(tool_with(schema), {"a": [*items, items[0]]}).rule == "schema.mismatch"

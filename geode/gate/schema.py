@@ -58,7 +58,7 @@ def _identity_of(value: object) -> Hashable:
 _QuickValidator = cast(
     "Callable[..., _Validator]", extend(Draft202012Validator, {"uniqueItems": _unique_items})
 )
-_NO_DOCUMENTS: object = Registry()
+_NO_DOCUMENTS: Registry[object] = Registry()
 """Empty, because the default one fetches remote references."""
 Check = Callable[[JsonObject], Fault | None]
 

@@ -14,6 +14,7 @@ from geode.cli.doctor_channels import ask_channel, open_channels
 from geode.cli.doctor_grants import look_at_grants, look_at_model
 from geode.cli.doctor_hooks import look_at_hooks
 from geode.cli.doctor_mcp import ask_servers
+from geode.cli.doctor_sandbox import look_at_sandbox
 from geode.cli.doctor_state import look_at_file, look_at_state
 from geode.ports import Finding
 from geode.reply.redaction import Redactor
@@ -42,7 +43,7 @@ async def _examine(loaded: Loaded, wanted: Wanted, redactor: Redactor) -> Findin
     settings = loaded.settings
     asked: dict[str, Awaitable[Sequence[Finding]]] = {
         "setup": asyncio.to_thread(lambda: _look_at_setup(loaded)),
-        "state": asyncio.to_thread(lambda: list(look_at_state(loaded))),
+        "state": asyncio.to_thread(lambda: [*look_at_state(loaded), *look_at_sandbox(loaded)]),
         "model": look_at_model(settings, os.environ),
     }
     if settings.mcp.servers or settings.mcp.project:

@@ -95,3 +95,17 @@ def test_unit_names_the_same_paths_in_its_comments_and_options(service: SectionP
     used = set(re.findall(r"/(?:etc|opt|var/lib)/geode[\w./-]*", "\n".join(service.values())))
 
     assert named <= used | {str(Path(path).parent) for path in used} | {"/opt/geode"}
+
+
+def test_drop_in_for_the_shell_opens_only_what_the_unit_closes(service: SectionProxy) -> None:
+    found = _UnitFile(interpolation=None, delimiters=("=",), comment_prefixes=("#",))
+    found.read_string((UNIT.parent / "geode-shell.conf").read_text(encoding="utf-8"))
+
+    assert found.sections() == ["Service"]
+    opened = found["Service"]
+    assert set(opened) < set(service)
+    # What a sandbox has no use for stays closed.
+    assert not {"User", "NoNewPrivileges", "CapabilityBoundingSet", "ProtectSystem"} & set(opened)
+    assert set(opened["RestrictNamespaces"].split()) == {
+        *("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")
+    }

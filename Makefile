@@ -17,7 +17,7 @@ WORKERS ?= 2
 # STAY=1 leaves the demonstration running.
 STAY ?=
 
-.PHONY: setup demo test check fix lint types arch deps unit crash e2e bench lock clean
+.PHONY: setup demo test check fix lint types arch deps unit crash e2e bench docs lock clean
 
 setup: $(VENV)/.ready-dev $(VENV)/.ready-schemas
 
@@ -58,6 +58,9 @@ e2e: setup
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
+
+docs: setup
+	$(BIN)/python -m geode.cli.tool_table > docs/tools.md
 
 # The only target that writes a lock. No index address goes in: a lock installs from any mirror.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

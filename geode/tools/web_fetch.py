@@ -70,6 +70,7 @@ def build(witness: UrlWitness, grant: FetchGrant, *, fetch_page: Fetch = fetch) 
         ),
         policy=POLICY,
         handler=web_fetch,
+        reaches_out=True,
     )
 
 

@@ -27,8 +27,8 @@ differs from them.
   it opens addresses beyond this machine, so an approval of it never outlives one call.
 - **Approval**: `by profile` runs when the profile has the tool in `tools`, and asks for each call
   when it is in `ask`; `ask` always asks. Where nobody can be asked the call is denied.
-- **Modes**: where the tool can exist at all. In the unattended ones ({", ".join(sorted(UNATTENDED))})
-  the profile must name it too; `default` is the profile of a binding that names none.
+- **Modes**: where the tool can exist at all. In {", ".join(sorted(UNATTENDED))} nobody sits by,
+  so the profile must name it too; `default` is the profile of a binding that names none.
 - **Touches**: the keys under which calls wait for each other, and which an effect of unknown
   outcome blocks.
 - **Bounds**: of the arguments and the time of one call. A result has at most

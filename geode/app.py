@@ -39,6 +39,7 @@ from geode.serve.chat import ChatVerbs
 from geode.serve.health import DaemonHealth, Moment
 from geode.serve.terminal import TerminalChannel, find_owner
 from geode.session.assembly import build_services, check_profiles
+from geode.session.expiries import Expiries
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
 from geode.session.redeciding import decide_now
@@ -142,6 +143,7 @@ class Daemon:
         self.lanes = LaneQueue(
             store, self.clock, self._leases, self._run_session, turns_parallel=limits.turns_parallel
         )
+        self._expiries = Expiries(store, self.clock, self._go_on)
         self.catch_up = CatchUp(store, self.clock, self.channels, self.settings.bindings)
         self.health = DaemonHealth(store, self.clock, self.look)
         self.roster = Roster(
@@ -226,6 +228,7 @@ class Daemon:
                 tasks.create_task(self.delivery.run(), name="delivery"),
                 tasks.create_task(self.catch_up.run(self.intake), name="catch-up"),
                 tasks.create_task(self._prune(), name="prune"),
+                tasks.create_task(self._expiries.run(), name="expiries"),
                 tasks.create_task(self._histories.run(), name="histories"),
                 tasks.create_task(self._services.events.run(), name="events"),
                 tasks.create_task(self._warm_up(), name="warm-up"),
@@ -281,6 +284,11 @@ class Daemon:
             await self._route.adapter.aclose()
         finally:
             await self.store.close()
+
+    def _go_on(self, session_id: SessionId) -> None:
+        """A question of the session has ended: the card says so, and the turn may go on."""
+        self.delivery.wake(session_id)
+        self.lanes.wake(session_id)
 
     def wake_session(self, session_id: SessionId) -> None:
         """A message waits for a turn."""

@@ -80,6 +80,13 @@ class StaleEpochError(StoreError):
         self.epoch = epoch
 
 
+class ApprovalGoneError(StoreError):
+    """There is no unused approval for exactly this action; nothing was written."""
+
+    def __init__(self, approval_id: str) -> None:
+        super().__init__(f"The call {approval_id} has no approval that is still to be taken.")
+
+
 class ChannelError(GeodeError):
     """A platform call did not give the wanted result."""
 

@@ -56,6 +56,7 @@ class ToolContext:
     """The binding's key; memory belongs to it."""
     model: str
     requesters: tuple[str, ...] = ()
+    chapter: int = 0
     deadline: float = float("inf")
     """Monotonic seconds at which the call must have ended."""
 

@@ -18,19 +18,16 @@ from geode.errors import (
     StoreError,
 )
 from geode.log import get_logger
-from geode.loop.quoting import is_note, write_note
-from geode.loop.state import CONTINUATIONS_MAX, LoopState, TurnEnd, TurnStart, continue_turn
-from geode.loop.termination import describe_end
+from geode.loop.state import CONTINUATIONS_MAX, LoopState, TurnPause, TurnStart, continue_turn
 from geode.messages import (
     DELIVERABLE,
-    Message,
-    OutboundFile,
     ReceiptId,
     SessionId,
     SessionState,
     TerminationReason,
 )
 from geode.ports import Channel
+from geode.records.asking import RUNTIME, withdraw_questions
 from geode.records.checkpoint import CheckpointSave, write_checkpoint
 from geode.reply.delivery import Delivery
 from geode.reply.progress import ProgressReporter, ShownTurn
@@ -38,9 +35,18 @@ from geode.session.children import FamilyRestorer
 from geode.session.claims import Claim, ClaimTerms, Due, EarlierDue, claim_session
 from geode.session.downloads import Downloads
 from geode.session.earlier import EarlierMessages
+from geode.session.endings import (
+    FinishedTurn,
+    candidate_of,
+    close_turn,
+    end_without_answer,
+    give_up,
+    totals_of,
+)
 from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
 from geode.session.outgoing import Outgoing
+from geode.session.pauses import Pauses, PauseSave, write_pause
 from geode.session.requests import compose_request
 from geode.session.restore import RestoredTurn
 from geode.session.services import Session, SharedServices
@@ -49,11 +55,9 @@ from geode.store import inbox, outbox, sessions, turns
 from geode.store.database import Tx
 from geode.store.outbox import NewOutbox
 from geode.store.timeline import TimelineEntry
-from geode.store.turns import TurnTotals
 from geode.verify.decide import Action
 from geode.verify.judge import Judge
-from geode.verify.structure import Candidate
-from geode.verify.turn_check import VerifiedEnd, VerifyBudget, verify_turn_async
+from geode.verify.turn_check import VerifyBudget, verify_turn_async
 
 log = get_logger(__name__)
 
@@ -74,18 +78,6 @@ class TurnParts:
     judge: Judge
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedTurn:
-    """What a turn came to, ready to be committed."""
-
-    end: TurnEnd
-    answer: str
-    verification: str = ""
-    history: tuple[Message, ...] = ()
-    """The chapter once `end.unsaved` is stored; empty: the next turn reads it."""
-    files: tuple[OutboundFile, ...] = ()
-
-
 class TurnRunner:
     """Runs the turns of woken sessions; the lanes see to it that one session runs one at a time."""
 
@@ -96,7 +88,11 @@ class TurnRunner:
         self._clock = parts.services.clock
         services = parts.services
         self._restorer = FamilyRestorer(
-            self._store, services.receipts, services.checkpoints, services.toolbox
+            self._store,
+            services.receipts,
+            services.checkpoints,
+            services.toolbox,
+            services.gate.approvals,
         )
         self._downloads = Downloads(
             self._store, parts.channels, parts.services.shelf, parts.services.take_out
@@ -104,6 +100,7 @@ class TurnRunner:
         self._earlier = EarlierMessages(
             self._store, parts.channels, self._clock, parts.services.take_out
         )
+        self._pauses = Pauses(parts.services.shelf, parts.channels, parts.services.take_out)
         self._outgoing = Outgoing(parts.services.shelf, parts.services.take_out)
 
     async def run_session(self, session_id: SessionId) -> bool:
@@ -172,15 +169,22 @@ class TurnRunner:
         uncertain: Sequence[ReceiptId] = ()
         if claim.attempts > ATTEMPTS_MAX:
             restored, uncertain = await self._restore_poisoned(claim)
-            finished = _end_without_answer(restored, TerminationReason.POISONED)
+            finished = end_without_answer(restored, TerminationReason.POISONED)
             return bool(await self._commit(claim, finished, uncertain))
-        restored = await self._restorer.restore(claim)
+        is_blocked = self._services.find_binding(claim.binding) is None
+        is_ending = claim.is_stopped or is_blocked
+        restored = await self._restorer.restore(claim, is_ending=is_ending)
         if claim.is_stopped:
-            finished = _end_without_answer(restored, TerminationReason.USER_CANCELLED)
-        elif self._services.find_binding(claim.binding) is None:
-            finished = _end_without_answer(restored, TerminationReason.INPUT_BLOCKED)
+            finished = end_without_answer(restored, TerminationReason.USER_CANCELLED)
+        elif is_blocked:
+            finished = end_without_answer(restored, TerminationReason.INPUT_BLOCKED)
         else:
             finished, uncertain = await self._answer(claim, lease, restored)
+        if isinstance(finished, TurnPause):
+            must_go_on = await self._pause(claim, finished, uncertain)
+            if must_go_on is not None:
+                return must_go_on
+            finished = await self._end_stopped(claim)
         has_more = await self._commit(claim, finished, uncertain)
         if has_more is None:
             has_more = await self._commit(claim, await self._end_stopped(claim), uncertain)
@@ -191,7 +195,7 @@ class TurnRunner:
         if claim.attempts > ATTEMPTS_MAX + 1:
             return await self._restorer.abandon(claim)
         try:
-            return await self._restorer.restore(claim), ()
+            return await self._restorer.restore(claim, is_ending=True), ()
         except StoreError:
             raise
         except Exception:  # boundary: turn
@@ -200,7 +204,7 @@ class TurnRunner:
 
     async def _answer(
         self, claim: Claim, lease: Lease, restored: RestoredTurn
-    ) -> tuple[FinishedTurn, Sequence[ReceiptId]]:
+    ) -> tuple[FinishedTurn | TurnPause, Sequence[ReceiptId]]:
         shown = ShownTurn(claim.session_id, claim.turn_id, claim.thread, claim.reply_to)
         progress = ProgressReporter(self._parts.delivery, self._clock, shown, lease.is_held)
         day_left = await self._services.read_day_left(self._services.find_binding(claim.binding))
@@ -221,21 +225,28 @@ class TurnRunner:
     async def _end_stopped(self, claim: Claim) -> FinishedTurn:
         """The end of a turn whose work was cancelled: what it had stored, and nothing more."""
         now = await self._store.write("turn.stop", lambda tx: read_again(tx, claim))
-        restored = await self._restorer.restore(now)
-        return _end_without_answer(restored, TerminationReason.USER_CANCELLED)
+        restored = await self._restorer.restore(now, is_ending=True)
+        return end_without_answer(restored, TerminationReason.USER_CANCELLED)
 
     async def _complete(
         self, claim: Claim, session: Session, restored: RestoredTurn
-    ) -> FinishedTurn:
-        """Run the loop until its candidate is accepted, or the turn ends for another reason."""
+    ) -> FinishedTurn | TurnPause:
+        """Run the loop until its candidate is accepted, it waits, or the turn ends otherwise."""
         deadline = self._deadline(claim, restored.state)
-        start = TurnStart(restored.history, restored.state, self._remaining_s(deadline))
+        start = TurnStart(
+            restored.history,
+            restored.state,
+            self._remaining_s(deadline),
+            open_batch=restored.open_batch,
+        )
         while True:
             end = await session.loop.arun(start)
+            if isinstance(end, TurnPause):
+                return end
             if end.reason not in DELIVERABLE:
-                return _give_up(start.history, end)
+                return give_up(start.history, end)
             verdict = await verify_turn_async(
-                _candidate_of((*start.history, *end.saved), end),
+                candidate_of((*start.history, *end.saved), end),
                 self._parts.judge,
                 VerifyBudget(CONTINUATIONS_MAX - end.state.attempts, deadline),
                 claim.turn_id,
@@ -243,7 +254,7 @@ class TurnRunner:
             )
             end = replace(end, entries=(*end.entries, *verdict.entries))
             if verdict.action is not Action.REVISE:
-                return await self._attach(claim, _close(start.history, end, verdict))
+                return await self._attach(claim, close_turn(start.history, end, verdict))
             start = continue_turn(start, end, verdict.note, self._remaining_s(deadline))
 
     async def _attach(self, claim: Claim, finished: FinishedTurn) -> FinishedTurn:
@@ -264,6 +275,25 @@ class TurnRunner:
 
     def _remaining_s(self, deadline: float) -> float | None:
         return None if deadline == float("inf") else deadline - self._clock.monotonic()
+
+    async def _pause(
+        self, claim: Claim, pause: TurnPause, uncertain: Sequence[ReceiptId]
+    ) -> bool | None:
+        """Ask people, and let the turn wait for them without its lease.
+
+        True when nobody could be asked, so that it goes on at once; None, and nothing is stored,
+        when a person stopped it meanwhile.
+        """
+        questions = await self._pauses.prepare(claim, pause)
+        binding = self._services.find_binding(claim.binding)
+        expires_s = binding.approval_expires_s if binding is not None else None
+        save = PauseSave(claim, pause, questions, tuple(uncertain), expires_s)
+        is_paused = await self._write_patiently(
+            "turn.pause",
+            claim.session_id,
+            lambda tx: write_pause(tx, save, self._clock.now_us()) or None,
+        )
+        return None if not is_paused else not any(each.is_showable for each in questions)
 
     async def _commit(
         self, claim: Claim, finished: FinishedTurn, uncertain: Sequence[ReceiptId]
@@ -304,13 +334,14 @@ class TurnRunner:
                 return None
             now_us = self._clock.now_us()
             write_checkpoint(tx, save, now_us)
-            turns.end_turn(tx, claim.turn_id, _totals(finished), now_us)
+            withdraw_questions(tx, claim.turn_id, RUNTIME, "The turn ended.", now_us)
+            turns.end_turn(tx, claim.turn_id, totals_of(finished), now_us)
             inbox.finish_rows(tx, claim.turn_id)
             outbox.add_outbox(tx, claim.session_id, answer, now_us)
             sessions.release_session(tx, claim.session_id, SessionState.IDLE, now_us)
             return inbox.has_queued(tx, claim.session_id)
 
-        has_more = await self._write_patiently(claim.session_id, unit)
+        has_more = await self._write_patiently("turn.end", claim.session_id, unit)
         if has_more is not None and finished.history:
             stored = claim.position + len(finished.history) - len(claim.history)
             place = Place(claim.session_id, claim.chapter, stored)
@@ -318,13 +349,13 @@ class TurnRunner:
         return has_more
 
     async def _write_patiently(
-        self, session_id: SessionId, unit: Callable[[Tx], bool | None]
+        self, label: str, session_id: SessionId, unit: Callable[[Tx], bool | None]
     ) -> bool | None:
         """Try a turn's last write until it is stored or the lease is lost: the work is done."""
         wait_s = 0.5
         while True:
             try:
-                return await self._parts.delivery.write_along("turn.end", session_id, unit)
+                return await self._parts.delivery.write_along(label, session_id, unit)
             except (StorageFullError, StorageBusyError) as error:
                 log.warning("write_waits", session=session_id, reason=str(error))
                 await self._clock.sleep(wait_s)
@@ -342,56 +373,3 @@ class TurnRunner:
                 await asyncio.shield(self._store.write("turn.hand_back", unit))
         except (StoreError, TimeoutError) as error:
             log.warning("turn_not_handed_back", session=claim.session_id, reason=str(error))
-
-
-def _end_without_answer(restored: RestoredTurn, reason: TerminationReason) -> FinishedTurn:
-    unsaved = (write_note(f"The turn ended here. {describe_end(reason)}"),)
-    end = TurnEnd(reason=reason, text="", unsaved=unsaved, state=restored.state, entries=())
-    return _give_up(restored.history, end)
-
-
-def _give_up(history: tuple[Message, ...], end: TurnEnd, verification: str = "") -> FinishedTurn:
-    chapter = (*history, *end.saved, *end.unsaved)
-    return FinishedTurn(end, describe_end(end.reason, end.detail), verification, chapter)
-
-
-def _close(history: tuple[Message, ...], end: TurnEnd, verdict: VerifiedEnd) -> FinishedTurn:
-    if verdict.action is Action.ACCEPT:
-        chapter = (*history, *end.saved, *end.unsaved)
-        return FinishedTurn(end, verdict.text, verdict.outcome, chapter)
-    # Reviews come with the judge; until then only a lack of time for the verdict escalates.
-    is_escalated = verdict.action is Action.ESCALATE
-    reason = TerminationReason.TIME_BUDGET_EXPIRED if is_escalated else verdict.reason
-    end = replace(end, reason=reason, text="", detail=verdict.detail)
-    return _give_up(history, end, verdict.outcome)
-
-
-def _candidate_of(history: Sequence[Message], end: TurnEnd) -> Candidate:
-    messages = (*history, *end.unsaved)
-    asked = [
-        place
-        for place, message in enumerate(messages)
-        if message.role == "user" and not is_note(message)
-    ]
-    request_at = asked[-1]
-    return Candidate(
-        request=messages[request_at].text,
-        text=end.text,
-        reason=end.reason,
-        observations=tuple(
-            result.text for message in messages[request_at:] for result in message.results
-        ),
-        has_uncertain=end.state.has_uncertain,
-    )
-
-
-def _totals(finished: FinishedTurn) -> TurnTotals:
-    end = finished.end
-    return TurnTotals(
-        reason=end.reason,
-        verification=finished.verification,
-        steps=end.state.step,
-        spent_us=end.state.spent_us,
-        usage=end.usage,
-        cost_micro_usd=end.cost_micro_usd or 0,
-    )

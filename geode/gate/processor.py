@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from geode.errors import StoreError
-from geode.gate.executor import CallOutcome, ToolExecutor
+from geode.gate.approvals import PENDING_MAX, TOO_MANY_AT_ONCE
+from geode.gate.executor import CallOutcome, ToolExecutor, refuse
 from geode.messages import ToolCall
 from geode.records.outcomes import BatchOutcome
 from geode.steps import BoundToolPlan, ToolContext
@@ -26,7 +27,7 @@ class ToolCallProcessor:
         plan: BoundToolPlan,
         make_context: Callable[[int], ToolContext],
     ) -> BatchOutcome:
-        """Run a batch that the caller has saved; one result per call, in call order.
+        """Run a batch that the caller has saved; one outcome per call, in call order.
 
         `make_context` receives a call's position in the saved batch. Calls that share a resource
         run in call order. Raises a `StoreError` (a lost lease too) once every call has ended.
@@ -51,7 +52,19 @@ class ToolCallProcessor:
             if isinstance(outcome, StoreError):
                 raise outcome
             outcomes.append(outcome)
-        return _batch_of(outcomes)
+        return _batch_of(_limit_asks(outcomes, calls, contexts))
+
+
+def _limit_asks(
+    outcomes: Sequence[CallOutcome], calls: Sequence[ToolCall], contexts: Sequence[ToolContext]
+) -> list[CallOutcome]:
+    """Of many questions at once the first few are asked and the others refused."""
+    asked = [place for place, outcome in enumerate(outcomes) if outcome.asks is not None]
+    beyond = frozenset(asked[PENDING_MAX:])
+    return [
+        refuse(calls[place], contexts[place], TOO_MANY_AT_ONCE) if place in beyond else outcome
+        for place, outcome in enumerate(outcomes)
+    ]
 
 
 def _batch_of(outcomes: Sequence[CallOutcome]) -> BatchOutcome:
@@ -59,4 +72,5 @@ def _batch_of(outcomes: Sequence[CallOutcome]) -> BatchOutcome:
         tuple(outcome.result for outcome in outcomes),
         tuple(entry for outcome in outcomes for entry in outcome.entries),
         tuple(outcome.uncertain for outcome in outcomes if outcome.uncertain is not None),
+        tuple(outcome.asks for outcome in outcomes if outcome.asks is not None),
     )

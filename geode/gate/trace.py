@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from geode.messages import JsonValue
 
 Stage: TypeAlias = Literal[
     "scope",
@@ -34,8 +31,3 @@ class TraceStep:
     rule: str
     note: str = ""
     """A few words for people, such as a hook's name; never arguments."""
-
-
-def trace_to_json(steps: Sequence[TraceStep]) -> list[JsonValue]:
-    """As a timeline row keeps it."""
-    return [[step.stage, step.answer, step.rule, step.note] for step in steps]

@@ -55,7 +55,7 @@ def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Ad
     binding = find_binding(bindings, place)
     if binding is None:
         return Ignored("access.unbound")
-    if not may_talk(binding, sender):
+    if not may_talk(binding, sender) and not _may_press(event, binding):
         return Ignored("access.stranger")
     if not _concerns_agent(event, binding, facts):
         return Ignored("access.not_addressed")
@@ -94,6 +94,11 @@ def may_talk(binding: Binding, person: Person) -> bool:
     if binding.people == "members":
         return person.id in binding.operators or (bool(person.id) and not person.is_external)
     return person.id in binding.people or person.id in binding.operators
+
+
+def _may_press(event: Inbound, binding: Binding) -> bool:
+    """An approver answers questions also where they may not talk."""
+    return isinstance(event, ButtonPress) and event.presser.id in binding.approvers
 
 
 def _nearness(binding: Binding, place: BoundChannel) -> tuple[int, bool]:

@@ -9,10 +9,11 @@ from geode.intake.access import Admitted
 from geode.intake.outcomes import Stored
 from geode.messages import ButtonPress, Person
 from geode.ports import Accepted
+from geode.records.asking import end_question
 from geode.records.settling import Word, settle_uncertain
-from geode.reply import effect_cards, sentences
+from geode.reply import approval_cards, effect_cards, sentences
 from geode.settings import Binding
-from geode.store import cards, sessions
+from geode.store import approvals, cards, sessions
 from geode.store.cards import Decision, StoredCard
 from geode.store.database import Tx
 from geode.store.receipts import HAPPENED, load_receipt
@@ -25,12 +26,14 @@ WORDS_CHARS_MAX = 4_000
 class CardKind:
     """What a press means on cards of one kind."""
 
-    may_decide: Callable[[Binding, Person], bool]
-    not_yours: str
+    object_to: Callable[[Tx, StoredCard, Binding, Person], str]
+    """Why this person may not decide it, for them alone; empty: they may."""
     decide: Callable[[Tx, StoredCard, Decision, Person, int], str]
     """Do what was decided, in the same transaction; the answer for the presser."""
     describe: Callable[[Tx, StoredCard], str]
     """What came of a card that is over, as one sentence."""
+    wakes_session: bool = False
+    """A turn may go on with it."""
 
 
 def press_button(tx: Tx, admitted: Admitted, press: ButtonPress, now_us: int) -> Stored:
@@ -42,8 +45,8 @@ def press_button(tx: Tx, admitted: Admitted, press: ButtonPress, now_us: int) ->
     kind = KINDS[card.kind]
     if not card.is_open:
         return _refuse("card.decided", _describe_end(tx, card))
-    if not kind.may_decide(admitted.binding, press.presser):
-        return _refuse("card.not_yours", kind.not_yours)
+    if objection := kind.object_to(tx, card, admitted.binding, press.presser):
+        return _refuse("card.not_yours", objection)
     words = press.text.replace("\0", "").strip()[:WORDS_CHARS_MAX]
     if asks and not words:
         return _refuse("card.no_words", sentences.WORDS_MISSING)
@@ -52,7 +55,12 @@ def press_button(tx: Tx, admitted: Admitted, press: ButtonPress, now_us: int) ->
     if not cards.decide_card(tx, card, decision, now_us):
         return _refuse("card.decided", sentences.DECIDED_MEANWHILE)
     answer = kind.decide(tx, card, decision, press.presser, now_us)
-    return Stored(Accepted("decided", card.kind, answer), card.session_id, wakes_delivery=True)
+    return Stored(
+        Accepted("decided", card.kind, answer),
+        card.session_id,
+        wakes_session=kind.wakes_session,
+        wakes_delivery=True,
+    )
 
 
 def answer_again(tx: Tx, admitted: Admitted, press: ButtonPress) -> Accepted:
@@ -64,8 +72,8 @@ def answer_again(tx: Tx, admitted: Admitted, press: ButtonPress) -> Accepted:
     kind = KINDS[card.kind]
     if not card.is_open:
         return Accepted("duplicate", "card.decided", _describe_end(tx, card))
-    if not kind.may_decide(admitted.binding, press.presser):
-        return Accepted("duplicate", "card.not_yours", kind.not_yours)
+    if objection := kind.object_to(tx, card, admitted.binding, press.presser):
+        return Accepted("duplicate", "card.not_yours", objection)
     return Accepted("duplicate", "card.open", sentences.PRESS_AGAIN)
 
 
@@ -99,8 +107,19 @@ def _describe_end(tx: Tx, card: StoredCard) -> str:
     return f"This is decided already, by {who}, {at}: {KINDS[card.kind].describe(tx, card)}"
 
 
-def _is_operator(binding: Binding, person: Person) -> bool:
-    return person.id in binding.operators
+def _ask_operators(tx: Tx, card: StoredCard, binding: Binding, person: Person) -> str:
+    del tx, card
+    return "" if person.id in binding.operators else sentences.ONLY_OPERATORS
+
+
+def _ask_approvers(tx: Tx, card: StoredCard, binding: Binding, person: Person) -> str:
+    """Who may approve is read at the press, and by exact id."""
+    if person.id not in binding.approvers:
+        return sentences.ONLY_APPROVERS
+    approval = approvals.find_approval(tx, card.subject)
+    if binding.two_person and approval is not None and person.id in approval.requesters:
+        return sentences.ANOTHER_PERSON
+    return ""
 
 
 def _settle_effect(
@@ -116,11 +135,39 @@ def _describe_effect(tx: Tx, card: StoredCard) -> str:
     return "" if receipt is None else effect_cards.describe_settled(receipt)
 
 
+_WORDS = {
+    approval_cards.ALLOW: (approvals.APPROVED, approvals.ONCE),
+    approval_cards.ALLOW_SESSION: (approvals.APPROVED, approvals.SESSION),
+    approval_cards.DENY: (approvals.DENIED, ""),
+    approval_cards.DENY_WITH_REASON: (approvals.DENIED, ""),
+}
+
+
+def _decide_call(tx: Tx, card: StoredCard, decision: Decision, presser: Person, now_us: int) -> str:
+    state, scope = _WORDS[decision.choice]
+    word = approvals.Word(state, decision.by, decision.words, scope)
+    end_question(tx, card.subject, word, now_us, presser.name)
+    return f"Recorded. {approval_cards.describe_word(word)}"
+
+
+def _describe_call(tx: Tx, card: StoredCard) -> str:
+    approval = approvals.find_approval(tx, card.subject)
+    if approval is None:
+        return ""
+    word = approvals.Word(approval.state, approval.decided_by, approval.reason, approval.scope)
+    return approval_cards.describe_word(word)
+
+
 KINDS: Mapping[str, CardKind] = {
     effect_cards.KIND: CardKind(
-        may_decide=_is_operator,
-        not_yours=sentences.ONLY_OPERATORS,
+        object_to=_ask_operators,
         decide=_settle_effect,
         describe=_describe_effect,
-    )
+    ),
+    approval_cards.KIND: CardKind(
+        object_to=_ask_approvers,
+        decide=_decide_call,
+        describe=_describe_call,
+        wakes_session=True,
+    ),
 }

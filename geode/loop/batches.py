@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from geode.loop import notes
-from geode.loop.guards import REFUSAL, BatchVerdict, check_batch, observe_batch
+from geode.loop.guards import REFUSAL, BatchVerdict, check_batch, digest_call, observe_batch
 from geode.loop.pairing import NO_OUTPUT
 from geode.loop.ports import SavedBatch
 from geode.loop.quoting import write_note
-from geode.loop.run import Ending, TurnRun
+from geode.loop.run import Ending, TurnRun, Waits
+from geode.loop.state import OpenBatch
 from geode.messages import Message, TerminationReason, ToolCall, ToolResult
 from geode.records.call_entries import entry_of_refusal
 from geode.steps import ToolContext
+from geode.store.approvals import NewApproval
 
 
-async def run_batch(run: TurnRun, calls: tuple[ToolCall, ...]) -> Ending | None:
+async def run_batch(run: TurnRun, calls: tuple[ToolCall, ...]) -> Ending | Waits | None:
     """Run what the guards let through; the results stay unsaved until the next save.
 
     Raises `StoreError` when the batch could not be saved; then nothing of it ran.
@@ -33,8 +35,22 @@ async def run_batch(run: TurnRun, calls: tuple[ToolCall, ...]) -> Ending | None:
         SavedBatch(run.state.step, calls, unsaved, run.current_state(), entries)
     )
     run.mark_saved()
-    done = await _process(run, calls, refused)
-    return _close_batch(run, calls, replace(verdict, refused=frozenset(refused)), done)
+    batch = OpenBatch(run.state.step, calls, refused, frozenset(refused))
+    return await _run_open(run, batch, replace(verdict, refused=batch.refused))
+
+
+async def resume_batch(run: TurnRun, batch: OpenBatch) -> Ending | Waits | None:
+    """Bring a saved batch to its end: calls that people decided on, or that still wait for them."""
+    keys = tuple(digest_call(call) for call in batch.calls)
+    verdict = BatchVerdict(keys, batch.refused, run.state.guards, None)
+    return await _run_open(run, batch, verdict)
+
+
+async def _run_open(run: TurnRun, batch: OpenBatch, verdict: BatchVerdict) -> Ending | Waits | None:
+    done, asks = await _process(run, batch)
+    if asks:
+        return Waits(replace(batch, done=done), asks)
+    return _close_batch(run, batch.calls, verdict, done)
 
 
 def _refuse_some(
@@ -60,9 +76,10 @@ def _make_context(run: TurnRun, position: int) -> ToolContext:
 
 
 async def _process(
-    run: TurnRun, calls: tuple[ToolCall, ...], refused: dict[int, ToolResult]
-) -> dict[int, ToolResult]:
-    positions = [position for position in range(len(calls)) if position not in refused]
+    run: TurnRun, batch: OpenBatch
+) -> tuple[dict[int, ToolResult], tuple[NewApproval, ...]]:
+    calls = batch.calls
+    positions = [position for position in range(len(calls)) if position not in batch.done]
     allowed = tuple(calls[position] for position in positions)
     # What no tool is named could be anything the model wants to say before it is verified.
     known = tuple(dict.fromkeys(c.name for c in allowed if c.name in run.parts.plan.by_name))
@@ -73,7 +90,9 @@ async def _process(
     run.entries.extend(outcome.entries)
     if outcome.uncertain:
         run.state = replace(run.state, has_uncertain=True)
-    return dict(refused) | dict(zip(positions, outcome.results, strict=True))
+    pairs = zip(positions, outcome.results, strict=True)
+    done = dict(batch.done) | {place: result for place, result in pairs if result is not None}
+    return done, tuple(outcome.asks)
 
 
 def _close_batch(

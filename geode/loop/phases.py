@@ -18,8 +18,8 @@ from geode.loop.pairing import clean_message, own_call_ids
 from geode.loop.pictures import blame_pictures, show_pictures
 from geode.loop.prompt import build_prompt
 from geode.loop.quoting import write_note
-from geode.loop.run import Ending, LoopParts, TurnRun
-from geode.loop.state import TurnEnd, TurnStart
+from geode.loop.run import Ending, LoopParts, TurnRun, Waits
+from geode.loop.state import TurnEnd, TurnPause, TurnStart
 from geode.loop.termination import describe_end, is_deliverable
 from geode.messages import Message, TerminationReason
 from geode.steps import ModelReply, StepSnapshot, StopCause
@@ -136,7 +136,7 @@ def _classify_error(run: TurnRun, error: ModelError) -> Ending | None:
     return Ending(TerminationReason.PROVIDER_ERROR, detail=str(error))
 
 
-async def process_tools(run: TurnRun, reply: ModelReply) -> Ending | None:
+async def process_tools(run: TurnRun, reply: ModelReply) -> Ending | Waits | None:
     """Phase 4: run what the model proposed, or take its answer; None: the turn goes on."""
     message = clean_message(own_call_ids(reply.message, run.state.step))
     run.measure(reply, is_kept=False)
@@ -174,7 +174,7 @@ def _answer(run: TurnRun, text: str) -> Ending:
     return Ending(reasons[run.choice.kind], "".join([*run.cut_texts, text]))
 
 
-async def _take_calls(run: TurnRun, reply: ModelReply, message: Message) -> Ending | None:
+async def _take_calls(run: TurnRun, reply: ModelReply, message: Message) -> Ending | Waits | None:
     run.cut_texts.clear()
     _keep(run, reply, message)
     if run.choice.kind is not RoundKind.OPEN:
@@ -255,3 +255,10 @@ def terminate(run: TurnRun, ending: Ending) -> TurnEnd:
         saved=tuple(run.saved),
         detail=ending.detail,
     )
+
+
+def pause(run: TurnRun, waits: Waits) -> TurnPause:
+    """Phase 6 of a run that waits for people: everything the caller stores before it asks them."""
+    messages, entries = run.take_unsaved()
+    assert not messages, "a batch is saved before any call of it runs"
+    return TurnPause(waits.batch, waits.asks, run.current_state(), entries)

@@ -18,6 +18,7 @@ from geode.messages import (
     TurnId,
 )
 from geode.steps import BoundToolPlan, ToolContext
+from geode.store.approvals import NewApproval
 from geode.store.timeline import TimelineEntry
 
 
@@ -31,6 +32,7 @@ class TurnIdentity:
     mode: Mode
     binding: str
     requesters: tuple[str, ...] = ()
+    chapter: int = 0
 
     def make_context(self, model: str, step: int, position: int, deadline: float) -> ToolContext:
         """The identity of one call of the saved batch."""
@@ -44,6 +46,7 @@ class TurnIdentity:
             binding=self.binding,
             model=model,
             requesters=self.requesters,
+            chapter=self.chapter,
             deadline=deadline,
         )
 
@@ -100,8 +103,13 @@ class ToolOutcome(Protocol):
     """What a processed batch came to."""
 
     @property
-    def results(self) -> Sequence[ToolResult]:
-        """One result per call, in the order of the calls."""
+    def results(self) -> Sequence[ToolResult | None]:
+        """One per call, in the order of the calls; None for a call that waits for a person."""
+        ...
+
+    @property
+    def asks(self) -> Sequence[NewApproval]:
+        """What people are to be asked about the calls that wait."""
         ...
 
     @property

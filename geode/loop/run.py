@@ -9,11 +9,12 @@ from geode.loop.context import ConversationContext
 from geode.loop.limits import LoopLimits, RoundChoice, TimePlan, plan_time
 from geode.loop.ports import Pictures, Progress, ToolProcessor, TurnIdentity, TurnRecords
 from geode.loop.prompt import PromptSources
-from geode.loop.state import LoopState, TurnStart
+from geode.loop.state import LoopState, OpenBatch, TurnStart
 from geode.loop.tokens import estimate_fixed
 from geode.messages import JsonObject, Message, TerminationReason
 from geode.ports import Clock
 from geode.steps import BoundToolPlan, ModelAdapter, ModelReply, SystemPrompt
+from geode.store.approvals import NewApproval
 from geode.store.timeline import TimelineEntry
 
 
@@ -45,6 +46,14 @@ class Ending:
     reason: TerminationReason
     text: str = ""
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Why a run stops without an end: calls of its batch wait for people."""
+
+    batch: OpenBatch
+    asks: tuple[NewApproval, ...]
 
 
 @dataclass(slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from geode.loop.guards import GuardState
-from geode.messages import JsonObject, Message, TerminationReason
+from geode.messages import JsonObject, Message, TerminationReason, ToolCall, ToolResult
 from geode.steps import Usage
+from geode.store.approvals import NewApproval
 from geode.store.timeline import TimelineEntry
 
 CONTINUATIONS_MAX = 2
@@ -120,6 +122,19 @@ class LoopState:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenBatch:
+    """A saved batch of which some calls have no result yet."""
+
+    step: int
+    calls: tuple[ToolCall, ...]
+    """All calls of the proposing message; a call's place is its position in the operation id."""
+    done: Mapping[int, ToolResult] = field(default_factory=dict[int, ToolResult])
+    """The results that there are, by place."""
+    refused: frozenset[int] = frozenset()
+    """Places that the loop's own guards refused."""
+
+
+@dataclass(frozen=True, slots=True)
 class TurnStart:
     """What the loop is given for one run."""
 
@@ -138,6 +153,8 @@ class TurnStart:
     """Timeline entries of that run that are not stored yet."""
     note: str = ""
     """What the runtime tells the model before it goes on, such as a miss to repair."""
+    open_batch: OpenBatch | None = None
+    """Calls of the last message that are to be brought to their results first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +183,18 @@ class TurnEnd:
         return self.state.cost_micro_usd
 
 
+@dataclass(frozen=True, slots=True)
+class TurnPause:
+    """A run stopped where calls of its batch wait for people; the rest of the batch is done."""
+
+    batch: OpenBatch
+    asks: tuple[NewApproval, ...]
+    """What people are to be asked, in call order; all of it in the caller's one transaction."""
+    state: LoopState
+    entries: tuple[TimelineEntry, ...]
+    """Not stored yet; every message is."""
+
+
 def continue_turn(
     start: TurnStart, end: TurnEnd, note: str, remaining_s: float | None
 ) -> TurnStart:
@@ -178,4 +207,5 @@ def continue_turn(
         unsaved=end.unsaved,
         entries=end.entries,
         note=note,
+        open_batch=None,
     )

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias
 
-from geode.messages import ToolCall
+from geode.messages import JsonValue, ToolCall
 from geode.steps import ToolContext
 from geode.store.timeline import TimelineEntry
 
 SHOWN_CHARS_MAX = 2000
 """How much of arguments and reasons an entry keeps; the conversation keeps all of it."""
+
+
+class CallStep(Protocol):
+    """One step of a call through the gate, as an entry keeps it."""
+
+    @property
+    def stage(self) -> str:
+        """Which step."""
+        ...
+
+    @property
+    def answer(self) -> str:
+        """What it came to: pass, ask, rewrite or refuse."""
+        ...
+
+    @property
+    def rule(self) -> str:
+        """The id of the rule that answered."""
+        ...
+
+    @property
+    def note(self) -> str:
+        """A few words for people."""
+        ...
+
 
 CallEnding: TypeAlias = Literal[
     "done",
@@ -24,7 +50,13 @@ CallEnding: TypeAlias = Literal[
 
 
 def entry_of_call(
-    call: ToolCall, context: ToolContext, *, effect: str, rule: str, arguments: str
+    call: ToolCall,
+    context: ToolContext,
+    *,
+    effect: str,
+    rule: str,
+    arguments: str,
+    trace: Sequence[CallStep] = (),
 ) -> TimelineEntry:
     """A call that may run."""
     return TimelineEntry(
@@ -36,13 +68,19 @@ def entry_of_call(
             "effect": effect,
             "rule": rule,
             "arguments": arguments[:SHOWN_CHARS_MAX],
+            "trace": _trace(trace),
         },
         context.turn_id,
     )
 
 
 def entry_of_refusal(
-    call: ToolCall, context: ToolContext, *, rule: str, reason: str
+    call: ToolCall,
+    context: ToolContext,
+    *,
+    rule: str,
+    reason: str,
+    trace: Sequence[CallStep] = (),
 ) -> TimelineEntry:
     """A call of which nothing has begun."""
     return TimelineEntry(
@@ -53,13 +91,20 @@ def entry_of_refusal(
             "tool": _clean(call.name),
             "rule": rule,
             "reason": _clean(reason),
+            "trace": _trace(trace),
         },
         context.turn_id,
     )
 
 
 def entry_of_outcome(
-    call: ToolCall, context: ToolContext, *, ending: CallEnding, text: str = "", elapsed_ms: int = 0
+    call: ToolCall,
+    context: ToolContext,
+    *,
+    ending: CallEnding,
+    text: str = "",
+    elapsed_ms: int = 0,
+    trace: Sequence[CallStep] = (),
 ) -> TimelineEntry:
     """What a call came to; `text` is kept for errors only, results are in the conversation."""
     return TimelineEntry(
@@ -71,9 +116,14 @@ def entry_of_outcome(
             "ending": ending,
             "text": text[:SHOWN_CHARS_MAX],
             "elapsed_ms": elapsed_ms,
+            **({"trace": _trace(trace)} if trace else {}),
         },
         context.turn_id,
     )
+
+
+def _trace(steps: Sequence[CallStep]) -> list[JsonValue]:
+    return [[step.stage, step.answer, step.rule, _clean(step.note[:200])] for step in steps]
 
 
 def _clean(text: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from geode.messages import ReceiptId, ToolResult
+from geode.store.approvals import NewApproval
 from geode.store.receipts import BY_RUNTIME, HAPPENED, Receipt, ReceiptState, Settlement
 from geode.store.timeline import TimelineEntry
 
@@ -49,12 +50,14 @@ PrepareOutcome: TypeAlias = Prepared | Stored | Blocked
 class BatchOutcome:
     """What a batch of calls came to."""
 
-    results: tuple[ToolResult, ...]
-    """One per call, in call order."""
+    results: tuple[ToolResult | None, ...]
+    """One per call, in call order; None for a call that waits for a person."""
     entries: tuple[TimelineEntry, ...] = ()
     """Not yet written; they belong into the save that holds the results."""
     uncertain: tuple[ReceiptId, ...] = ()
     """Effects whose outcome only a person can tell."""
+    asks: tuple[NewApproval, ...] = ()
+    """What people are to be asked about the calls that wait."""
 
 
 def settle_command(receipt_id: ReceiptId) -> str:

@@ -33,6 +33,10 @@ TOO_OLD = (
 BUTTON_UNKNOWN = "This button decides nothing any more; nothing was changed."
 DECIDED_MEANWHILE = "Somebody else decided this a moment ago; nothing was changed."
 ONLY_OPERATORS = "Only an operator of this place can decide this; nothing was changed."
+ONLY_APPROVERS = "Only an approver of this place can decide this; nothing was changed."
+ANOTHER_PERSON = (
+    "You asked for this yourself, and here somebody else has to approve it; nothing was changed."
+)
 PRESS_AGAIN = "That press did not decide anything, and the card is still open: please press again."
 WORDS_MISSING = "This needs a few words; please press again and write them. Nothing was changed."
 FAULT = "Something went wrong while I took this, so nothing was done. It is in the log."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from geode.errors import ConfigError
+from geode.gate.approvals import Approvals
 from geode.gate.executor import GateParts
 from geode.hooks.build import Hooks
 from geode.hooks.programs import check_tools
@@ -88,7 +89,7 @@ def build_services(
         settings=settings,
         route=route,
         toolbox=toolbox,
-        gate=GateParts(receipts, clock, failpoints),
+        gate=GateParts(receipts, Approvals(store, clock), clock, failpoints, hooks.registry),
         receipts=receipts,
         checkpoints=SessionCheckpoint(store, clock),
         identity=load_identity(loaded.state_folder),
@@ -97,7 +98,6 @@ def build_services(
         shelf=shelf,
         take_out=take_out,
         task_graphs=task_graphs,
-        hooks=hooks.registry,
         events=hooks.system,
     )
     delegation.bind(services)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from geode.delegation import DELEGATE_TASK
+from geode.gate.approvals import Approvals
 from geode.gate.meet import CHILD_MODE
 from geode.loop.quoting import write_note
 from geode.loop.state import TurnEnd
@@ -151,15 +152,16 @@ class FamilyRestorer(TurnRestorer):
         receipts: EffectReceiptStore,
         checkpoints: SessionCheckpoint,
         toolbox: Toolbox,
+        approvals: Approvals,
     ) -> None:
-        super().__init__(receipts, checkpoints, toolbox)
+        super().__init__(receipts, checkpoints, toolbox, approvals)
         self._store = store
 
-    async def restore(self, claim: Claim) -> RestoredTurn:
+    async def restore(self, claim: Claim, *, is_ending: bool = False) -> RestoredTurn:
         """As in `TurnRestorer`; only attended turns have children."""
         if claim.mode not in UNATTENDED:
             await self._end_children(claim)
-        return await super().restore(claim)
+        return await super().restore(claim, is_ending=is_ending)
 
     async def _end_children(self, claim: Claim) -> None:
         left = await self._store.read(lambda tx: children.list_at_work(tx, claim.session_id))
@@ -181,7 +183,7 @@ class FamilyRestorer(TurnRestorer):
         child = await self._store.write("child.take", take_over)
         if child is None:
             return
-        restored = await super().restore(child)
+        restored = await super().restore(child, is_ending=True)
         end, now_us = _end_of(restored), self._store.clock.now_us()
         await self._store.write(
             "child.end", lambda tx: end_child(tx, parent, child, end, (), now_us)

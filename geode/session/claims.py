@@ -19,7 +19,7 @@ from geode.messages import (
 )
 from geode.reply import sentences
 from geode.session.histories import Place
-from geode.store import conversation, inbox, outbox, sessions, turns
+from geode.store import approvals, conversation, inbox, outbox, sessions, turns
 from geode.store.children import fence_children
 from geode.store.conversation import Checkpoint
 from geode.store.database import Tx
@@ -104,8 +104,9 @@ Due: TypeAlias = EarlierDue | FilesDue
 def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | Due | None:
     """Claim an idle session with messages, or a running one whose lease has run out.
 
-    Also one that waits for a decision on a turn that is to be stopped. None when there is nothing
-    to do or another worker holds it. Never steals a live lease. A child is only its parent's.
+    Also one whose turn waited for people, once they decided or want it stopped. None when there is
+    nothing to do or another worker holds it. Never steals a live lease. A child is only its
+    parent's.
     """
     row = sessions.read_session(tx, session_id)
     if row is None or row.parent:
@@ -115,10 +116,17 @@ def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | D
             return None
         return _resume(tx, row, terms)
     if row.state != SessionState.IDLE:
-        return _resume(tx, row, terms) if turns.is_stopped(tx, row.turn_id) else None
+        return _resume(tx, row, terms) if _need_not_wait(tx, row) else None
     if row.earlier_before and inbox.has_queued(tx, session_id):
         return EarlierDue(session_id, sessions.find_thread(tx, session_id), row.earlier_before)
     return _begin(tx, row, terms)
+
+
+def _need_not_wait(tx: Tx, row: Any) -> bool:
+    is_decided = row.state == SessionState.AWAITING_APPROVAL and not approvals.has_pending(
+        tx, row.turn_id
+    )
+    return is_decided or turns.is_stopped(tx, row.turn_id)
 
 
 def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:

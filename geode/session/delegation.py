@@ -128,6 +128,7 @@ class Delegation:
         is_over = False
         try:
             end = await session.loop.arun(TurnStart(history=claim.history, remaining_s=room.time_s))
+            assert isinstance(end, TurnEnd), "a child asks nobody, so it waits for nobody"
             await self._end(parent, claim, session, end)
             is_over = True
         finally:
@@ -172,7 +173,11 @@ class Delegation:
         """
         services = self._services
         restorer = FamilyRestorer(
-            services.store, services.receipts, services.checkpoints, services.toolbox
+            services.store,
+            services.receipts,
+            services.checkpoints,
+            services.toolbox,
+            services.gate.approvals,
         )
         try:
             async with asyncio.timeout(INTERRUPT_S):

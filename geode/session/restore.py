@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
-from geode.loop.ports import SavedBatch, TurnIdentity
-from geode.loop.state import LoopState
-from geode.messages import JsonObject, JsonValue, Message, ReceiptId, ToolCall
+from geode.gate.approvals import Approvals
+from geode.loop.ports import TurnIdentity
+from geode.loop.state import LoopState, OpenBatch
+from geode.messages import Message, ReceiptId, ToolCall, ToolResult
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
+from geode.records.outcomes import BatchOutcome
 from geode.records.receipts import EffectReceiptStore
+from geode.session.batches import describe_open_batch, read_batch
 from geode.session.claims import Claim
 from geode.session.toolbox import Toolbox
 from geode.steps import ToolContext
@@ -22,6 +25,8 @@ class RestoredTurn:
 
     history: tuple[Message, ...]
     state: LoopState
+    open_batch: OpenBatch | None = None
+    """Calls of the last message that people were asked about; the others of it are done."""
 
 
 class TurnRestorer:
@@ -32,21 +37,24 @@ class TurnRestorer:
         receipts: EffectReceiptStore,
         checkpoints: SessionCheckpoint,
         toolbox: Toolbox,
+        approvals: Approvals,
     ) -> None:
         self._receipts = receipts
         self._checkpoints = checkpoints
         self._toolbox = toolbox
+        self._approvals = approvals
 
-    async def restore(self, claim: Claim) -> RestoredTurn:
+    async def restore(self, claim: Claim, *, is_ending: bool = False) -> RestoredTurn:
         """The turn's state and history; calls without a stored result are closed, never run again.
 
-        The thread is asked about what cannot be read back, in the same transaction.
+        The thread is asked about what cannot be read back, in the same transaction. Calls that
+        people were asked about stay open, unless the turn is to end: their time comes again.
         """
-        restored = await self._restore(claim)
+        restored = await self._restore(claim, is_ending=is_ending)
         state = replace(restored.state, shorten_asked=claim.shorten_asked)
         return replace(restored, state=state)
 
-    async def _restore(self, claim: Claim) -> RestoredTurn:
+    async def _restore(self, claim: Claim, *, is_ending: bool) -> RestoredTurn:
         checkpoint = claim.checkpoint
         if checkpoint is None:
             return RestoredTurn(claim.history, LoopState())
@@ -55,7 +63,8 @@ class TurnRestorer:
             return RestoredTurn(claim.history, state.next_turn())
         if checkpoint.batch is None:
             return RestoredTurn(claim.history, state)
-        return await self._close_batch(claim, state, checkpoint.batch)
+        batch = read_batch(claim.history[-1].calls, checkpoint.batch)
+        return await self._take_up(claim, state, batch, is_ending=is_ending)
 
     async def abandon(self, claim: Claim) -> tuple[RestoredTurn, list[ReceiptId]]:
         """A turn that cannot be restored, to be ended; people are to be asked about the effects.
@@ -66,33 +75,62 @@ class TurnRestorer:
         left = await self._receipts.abandon_turn(owner, claim.turn_id)
         return RestoredTurn(claim.history, LoopState()), [receipt.id for receipt in left]
 
-    async def _close_batch(self, claim: Claim, state: LoopState, batch: JsonObject) -> RestoredTurn:
-        calls = _calls_of(claim, batch)
+    async def _take_up(
+        self, claim: Claim, state: LoopState, batch: OpenBatch, *, is_ending: bool
+    ) -> RestoredTurn:
+        asked = await self._approvals.list_unused(claim.turn_id)
+        left = [place for place in range(len(batch.calls)) if place not in batch.done]
+        contexts = dict(zip(left, _contexts_of(claim, batch, left), strict=True))
+        waiting = [place for place in left if contexts[place].operation_id in asked]
+        broken = [place for place in left if place not in waiting]
+        calls = [(batch.calls[place], contexts[place]) for place in broken]
         outcome = await self._receipts.recover_batch(calls, self._toolbox.by_name)
+        done = dict(batch.done) | {
+            place: result
+            for place, result in zip(broken, outcome.results, strict=True)
+            if result is not None
+        }
+        if is_ending:
+            done |= {place: _end_waiting(batch.calls[place]) for place in waiting}
+            waiting = []
         state = replace(state, has_uncertain=state.has_uncertain or bool(outcome.uncertain))
-        results = Message("tool", outcome.results)
+        batch = replace(batch, done=done)
+        if waiting and not broken:
+            return RestoredTurn(claim.history, state, batch)
+        return await self._save(claim, RestoredTurn(claim.history, state, batch), outcome)
+
+    async def _save(
+        self, claim: Claim, restored: RestoredTurn, outcome: BatchOutcome
+    ) -> RestoredTurn:
+        batch = restored.open_batch
+        assert batch is not None, "a batch was taken up"
+        is_open = len(batch.done) < len(batch.calls)
+        results = () if is_open else (Message("tool", _results_of(batch)),)
         save = CheckpointSave(
             session_id=claim.session_id,
             turn_id=claim.turn_id,
             epoch=claim.epoch,
-            messages=(results,),
-            state=state.to_json(),
-            batch=None,
+            messages=results,
+            state=restored.state.to_json(),
+            batch=describe_open_batch(batch) if is_open else None,
             entries=outcome.entries,
             uncertain=outcome.uncertain,
             reply_to=claim.reply_to,
         )
         await self._checkpoints.save("batch.close", save)
-        return RestoredTurn((*claim.history, results), state)
+        history = (*restored.history, *results)
+        return RestoredTurn(history, restored.state, batch if is_open else None)
 
 
-def describe_batch(batch: SavedBatch) -> JsonObject:
-    """The JSON that names a batch's calls by their place in the proposing message."""
-    proposed = batch.messages[-1].calls
-    positions: list[JsonValue] = [
-        next(place for place, known in enumerate(proposed) if known is call) for call in batch.calls
-    ]
-    return {"step": batch.step, "positions": positions}
+def _results_of(batch: OpenBatch) -> tuple[ToolResult, ...]:
+    return tuple(
+        replace(batch.done[place], call_id=call.call_id) for place, call in enumerate(batch.calls)
+    )
+
+
+def _end_waiting(call: ToolCall) -> ToolResult:
+    text = "Not run: the turn was ended before it was its time."
+    return ToolResult(call.call_id, text, is_error=True)
 
 
 def identity_of(claim: Claim) -> TurnIdentity:
@@ -104,15 +142,10 @@ def identity_of(claim: Claim) -> TurnIdentity:
         mode=claim.mode,
         binding=claim.binding,
         requesters=claim.requesters,
+        chapter=claim.chapter,
     )
 
 
-def _calls_of(claim: Claim, batch: JsonObject) -> list[tuple[ToolCall, ToolContext]]:
-    proposed = claim.history[-1].calls
+def _contexts_of(claim: Claim, batch: OpenBatch, places: Sequence[int]) -> list[ToolContext]:
     identity = identity_of(claim)
-    step = cast("int", batch["step"])
-    positions = cast("list[int]", batch["positions"])
-    return [
-        (proposed[place], identity.make_context("", step, index, float("inf")))
-        for index, place in enumerate(positions)
-    ]
+    return [identity.make_context("", batch.step, place, float("inf")) for place in places]

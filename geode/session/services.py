@@ -12,7 +12,6 @@ from geode.gate.executor import GateParts, ToolExecutor
 from geode.gate.policy import Grants, project_plan
 from geode.gate.processor import ToolCallProcessor
 from geode.hooks.observers import HookSystem
-from geode.hooks.registry import HookRegistry
 from geode.llm.routes import ModelRoute
 from geode.loop.agent_loop import AgenticLoop
 from geode.loop.limits import LoopLimits
@@ -23,13 +22,14 @@ from geode.messages import Mode, ReceiptId, ToolCall
 from geode.ports import Clock
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
 from geode.records.receipts import EffectReceiptStore
+from geode.session.batches import describe_batch
 from geode.session.claims import Claim
 from geode.session.histories import Histories
 from geode.session.leases import Lease
 from geode.session.parents import ParentTurn, ParentTurns
 from geode.session.pictures import SessionPictures
 from geode.session.plan import TaskGraphs
-from geode.session.restore import describe_batch, identity_of
+from geode.session.restore import identity_of
 from geode.session.secrecy import TakeOut
 from geode.session.shelf import Shelf
 from geode.session.toolbox import Toolbox
@@ -82,7 +82,6 @@ class SharedServices:
     """Replaces registered secrets in what comes in."""
     parents: ParentTurns = field(default_factory=ParentTurns)
     task_graphs: TaskGraphs = field(default_factory=TaskGraphs)
-    hooks: HookRegistry = field(default_factory=HookRegistry)
     events: HookSystem = field(default_factory=HookSystem)
     _plans: dict[tuple[Mode, str], BoundToolPlan] = field(
         default_factory=dict[tuple[Mode, str], BoundToolPlan]
@@ -119,7 +118,9 @@ class SharedServices:
     ) -> Session:
         """The executor and the loop of one turn, bound to its mode, profile, lease and budget."""
         binding = self.find_binding(claim.binding)
-        executor = ToolExecutor(self.gate, lease.is_held)
+        # Nobody can be asked for a child: it is unattended whatever its parent is.
+        approvers = binding.approvers if binding is not None and bounds is None else ()
+        executor = ToolExecutor(self.gate, lease.is_held, approvers)
         uncertain: list[ReceiptId] = []
         if bounds is None:
             limits = self._limits(binding, day_left_micro_usd)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, insert, select, update
 
-from geode.messages import Button, Card, JsonObject, SessionId
+from geode.messages import Button, Card, JsonObject, OutboundFile, SessionId
+from geode.store.approvals import UNDELIVERABLE, Word, decide_approval
 from geode.store.card_json import card_from_json
 from geode.store.outbox import NewOutbox, add_outbox
 from geode.store.tables import card_choices, cards, outbox, outbox_parts
@@ -44,6 +45,8 @@ class NewCard:
     """Markdown for a channel that shows no buttons."""
     reply_to: str = ""
     turn_id: str = ""
+    files: tuple[OutboundFile, ...] = ()
+    """What goes with it, such as text that is too long for a card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ def open_card(tx: Connection, session_id: SessionId, new: NewCard, now_us: int) 
     ]
     tx.execute(insert(card_choices), named)
     card = replace(new.card, buttons=tuple(button for _, button in made))
-    message = NewOutbox("card", card_id, new.fallback, new.reply_to, new.turn_id, card)
+    message = NewOutbox("card", card_id, new.fallback, new.reply_to, new.turn_id, card, new.files)
     return add_outbox(tx, session_id, message, now_us)
 
 
@@ -226,7 +229,18 @@ def list_messages(tx: Connection, session_id: SessionId, card_id: str) -> list[s
 def note_undelivered(
     tx: Connection, session_id: SessionId, card_id: str, reason: str, now_us: int
 ) -> None:
-    """Record that the platform refused a card's message; the card stays open."""
+    """Record that the platform refused a card's message.
+
+    The card stays open, and whoever can reach it otherwise may settle it; a call that it asked
+    about is refused.
+    """
+    subject = tx.execute(
+        select(cards.c.subject).where(cards.c.id == card_id, cards.c.kind == "approval")
+    ).scalar_one_or_none()
+    if subject is not None:
+        # Nobody can answer what nobody was shown: the turn goes on without.
+        word = Word(UNDELIVERABLE, "runtime", reason)
+        decide_approval(tx, subject, word, now_us)
     entry = TimelineEntry("card_undelivered", {"card": card_id, "reason": reason})
     append_entries(tx, session_id, [entry], now_us)
 

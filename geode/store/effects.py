@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from geode.errors import ApprovalGoneError
 from geode.messages import ReceiptId, SessionId
 from geode.steps import Effect
+from geode.store.approvals import use_approval
 from geode.store.leases import require_epoch
 from geode.store.receipts import (
     Intent,
@@ -48,7 +50,8 @@ def open_intent(
     """Write `prepared`; or write nothing and return the receipt that stands in the way.
 
     That is the intent's own receipt, an equal communication of the turn that has happened, or an
-    open receipt on one of its keys.
+    open receipt on one of its keys. Its approval is taken in the same transaction; raises
+    `ApprovalGoneError` when there is none for exactly this action.
     """
     require_epoch(tx, intent.session_id, intent.epoch)
     known = load_receipt(tx, intent.id)
@@ -56,9 +59,15 @@ def open_intent(
         known = find_identical(tx, intent)
     known = known or find_blocking(tx, intent.keys)
     if known is None:
+        _take_approval(tx, intent, now_us)
         insert_receipt(tx, intent, now_us)
         append_entries(tx, intent.session_id, entries, now_us)
     return known
+
+
+def _take_approval(tx: Connection, intent: Intent, now_us: int) -> None:
+    if intent.approval and not use_approval(tx, intent.approval, intent.action_hash, now_us):
+        raise ApprovalGoneError(intent.approval)
 
 
 def close_receipts(

@@ -51,6 +51,10 @@ class Intent:
     """Canonical JSON (RFC 8785)."""
     arguments_hash: str
     keys: tuple[str, ...]
+    approval: str = ""
+    """The approval that this effect takes; empty: it needed none."""
+    action_hash: str = ""
+    """What exactly was approved."""
 
 
 @dataclass(frozen=True, slots=True)

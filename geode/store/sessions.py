@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, exists, func, insert, or_, select, update
 
 from geode.errors import StaleEpochError
 from geode.messages import Mode, SessionId, SessionState, Thread, TurnId
+from geode.store.gate_tables import approvals
 from geode.store.statements import Statement
 from geode.store.tables import inbox, sessions, threads, turns
 
@@ -172,6 +173,15 @@ def release_session(
     _RELEASE.run(tx, {"session": session_id, "new_state": str(state), "now_us": now_us})
 
 
+def pause_session(tx: Connection, session_id: SessionId, state: SessionState, now_us: int) -> None:
+    """Give the lease back and let the turn wait for people; its epoch is proven as above."""
+    tx.execute(
+        update(sessions)
+        .where(sessions.c.id == session_id)
+        .values(state=state.value, lease_owner="", lease_until_us=0, active_at_us=now_us)
+    )
+
+
 def expire_leases(tx: Connection) -> int:
     """End every lease at once: only for the holder of the state lock, whose rivals are all dead."""
     rows = tx.execute(
@@ -207,12 +217,17 @@ def find_waiting(tx: Connection, limit: int) -> list[SessionId]:
 
 
 def find_decided(tx: Connection, limit: int) -> list[SessionId]:
-    """Sessions that wait for a decision on a turn which a person stopped."""
+    """Sessions whose turn waited for people and need not any more: all was decided, or it is
+    to be stopped."""
     awaiting = (SessionState.AWAITING_APPROVAL, SessionState.AWAITING_REVIEW)
+    is_asked = exists().where(
+        approvals.c.turn_id == sessions.c.turn_id, approvals.c.state == "pending"
+    )
+    is_answered = and_(sessions.c.state == SessionState.AWAITING_APPROVAL, ~is_asked)
     rows = tx.execute(
         select(sessions.c.id)
         .join(turns, turns.c.id == sessions.c.turn_id)
-        .where(sessions.c.state.in_(awaiting), turns.c.stopped_by != "")
+        .where(sessions.c.state.in_(awaiting), or_(turns.c.stopped_by != "", is_answered))
         .limit(limit)
     )
     return [SessionId(row.id) for row in rows]

@@ -107,6 +107,11 @@ def count_attempt(tx: Connection, turn_id: str, change: int) -> int:
     ).scalar_one()
 
 
+def forgive_attempts(tx: Connection, turn_id: str) -> None:
+    """The turn came to a pause: the tries that brought it there failed at nothing."""
+    tx.execute(update(turns).where(turns.c.id == turn_id).values(attempts=0))
+
+
 def end_turn(tx: Connection, turn_id: TurnId, totals: TurnTotals, now_us: int) -> None:
     """Close the turn with what it came to, on top of what its children used."""
     values = {

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+from fakes.asked import put_questions
 from fakes.gate_room import make_tool
 from fakes.scripted_model import say
 from fakes.spine_room import THREAD, SpineRoom
@@ -109,3 +110,5 @@ async def put_in_state(room: SpineRoom, state: SessionState) -> None:
     await room.store.write(
         "state", lambda tx: tx.execute(update(sessions).values(**values)) and None
     )
+    if state is SessionState.AWAITING_APPROVAL:
+        await room.store.write("asked", put_questions)

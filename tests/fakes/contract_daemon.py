@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fakes.asked import put_questions
 from fakes.contract_discord import DiscordPlatform
 from fakes.contract_platform import ContractPlatform
 from fakes.contract_slack import SlackPlatform
@@ -24,6 +25,7 @@ from geode.messages import Place, SessionId, SessionState
 from geode.settings import Settings
 from geode.settings_load import Loaded
 from geode.steps import Tool
+from geode.store.database import Tx
 from geode.store.sessions import find_thread
 from geode.store.tables import inbox, sessions
 
@@ -72,7 +74,13 @@ class Serving:
         """Let the running session wait for a decision, which its worker learns from its epoch."""
         values = {"state": state.value, "lease_until_us": 0, "lease_owner": ""}
         moved = update(sessions).values(epoch=sessions.c.epoch + 1, **values)
-        await self.daemon.store.write("suspend", lambda tx: tx.execute(moved) and None)
+
+        def unit(tx: Tx) -> None:
+            tx.execute(moved)
+            if state is SessionState.AWAITING_APPROVAL:
+                put_questions(tx)
+
+        await self.daemon.store.write("suspend", unit)
 
     def marks(self, place: Place, message_id: str) -> list[str]:
         """The marks of ours that people see on a message; none where there are no such marks."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from fakes.empty_database import lay_database
 from sqlalchemy import Connection, insert, select
 
+from geode.gate.approvals import Approvals
 from geode.gate.executor import GateParts, ToolExecutor
 from geode.gate.policy import project_plan
 from geode.gate.processor import ToolCallProcessor
@@ -133,7 +134,9 @@ class GateRoom:
         self.store = store
         self.points = points
         self.receipts = EffectReceiptStore(store, SystemClock())
-        self.parts = GateParts(self.receipts, SystemClock(), points)
+        self.parts = GateParts(
+            self.receipts, Approvals(store, SystemClock()), SystemClock(), points
+        )
         self.is_lease_held = True
         self.executor = ToolExecutor(self.parts, lambda: self.is_lease_held)
         self.processor = ToolCallProcessor(self.executor)

@@ -29,9 +29,10 @@ from geode.messages import (
     ToolCall,
 )
 from geode.records.checkpoint import CheckpointSave
+from geode.session.batches import describe_batch
 from geode.session.claims import Claim, claim_session
 from geode.session.leases import Lease
-from geode.session.restore import describe_batch, identity_of
+from geode.session.restore import identity_of
 from geode.session.services import Session
 from geode.steps import Done, Effect, Ending, Tool, ToolContext
 from geode.turn import ATTEMPTS_MAX, FinishedTurn

@@ -237,6 +237,7 @@ async def open_room(
     clock: Clock | None = None,
     failpoints: Failpoints | None = None,
     tools: tuple[Tool, ...] = (),
+    settings: Settings | None = None,
     **limits: object,
 ) -> AsyncIterator[SpineRoom]:
     """A room over a fresh database, closed at the end."""
@@ -245,7 +246,8 @@ async def open_room(
     store = Store.open(folder / "geode.db", time, failpoints or NoFailpoints())
     try:
         granted = [tool.name for tool in tools]
-        yield SpineRoom(store, time, folder, make_settings(granted, **limits), tools=tools)
+        chosen = settings or make_settings(granted, **limits)
+        yield SpineRoom(store, time, folder, chosen, tools=tools)
     finally:
         await store.close()
 

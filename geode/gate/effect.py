@@ -170,6 +170,10 @@ class EffectRun:
         await asyncio.wait({last}, timeout=LAST_WORD_S)
 
     async def _try_to_write(self, settlement: Settlement) -> None:
+        is_uncertain = settlement.state is ReceiptState.UNCERTAIN
+        if is_uncertain and self._admitted.tool.reconcile is not None:
+            # It stays prepared: whoever reads the batch again looks, and asks nobody in vain.
+            return
         try:
             await self._write(settlement)
         except StoreError as error:

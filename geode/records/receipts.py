@@ -166,7 +166,7 @@ async def _settlement_of(
     """What the world says of an effect whose outcome was never written."""
     happened = await read_back(tools.get(receipt.tool), context, orjson.loads(receipt.arguments))
     if happened is not None:
-        return settlement_read_back(happened=happened)
+        return settlement_read_back(happened=happened, error="cancelled or interrupted")
     return _unread(receipt)
 
 

@@ -54,7 +54,7 @@ def test_write_file_locks_one_key_for_every_spelling(spaces: Workspaces, path: s
 
     keys = tool.resources(context(), {"path": path, "content": ""})
 
-    assert keys == ("file:s1:a/\u00e4.txt",)
+    assert keys == ("file:s1:a/\u00e4.txt", "lock:workspace:s1")
     assert keys != tool.resources(context("s2"), {"path": path, "content": ""})
 
 

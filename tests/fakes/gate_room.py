@@ -204,14 +204,14 @@ def _insert_session(tx: Connection, session: str) -> None:
 
 
 @asynccontextmanager
-async def open_room(folder: Path) -> AsyncIterator[GateRoom]:
-    """A room over a fresh database, closed at the end."""
+async def open_room(folder: Path, session: str = SESSION) -> AsyncIterator[GateRoom]:
+    """A room over a fresh database, or one more session over the same; closed at the end."""
     points = PointLog()
     lay_database(folder / "geode.db")
     store = Store.open(folder / "geode.db", SystemClock(), points)
     try:
         room = GateRoom(store, points)
-        await room.add_session()
+        await room.add_session(session)
         yield room
     finally:
         await store.close()

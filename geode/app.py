@@ -135,6 +135,7 @@ class Daemon:
         self._services = services
         self.decide_now = partial(decide_now, services)
         """What the settings of now say of a tool, for whoever asks why it was refused."""
+        store.writer.listener = services.events.record
         self._histories = services.histories
         self._outgoing = services.shelf.outgoing
         self._runner = TurnRunner(

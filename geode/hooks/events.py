@@ -1,4 +1,4 @@
-"""The lifecycle events by name, each with the fields of its body: the one place that lists them."""
+"""The lifecycle events by name, each with the fields of its body and the row that it is told of."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 
 from geode.messages import JsonObject
 from geode.settings_hooks import LifecycleName
+from geode.store.timeline import AppendedEntry
 
 TURN_STARTED: Final = "turn_started"
 TOOL_PROPOSED: Final = "tool_proposed"
@@ -18,15 +19,26 @@ APPROVAL_DECIDED: Final = "approval_decided"
 TURN_ENDED: Final = "turn_ended"
 
 BODY_FIELDS: Mapping[LifecycleName, tuple[str, ...]] = {
-    TURN_STARTED: ("binding", "mode", "requesters"),
-    TOOL_PROPOSED: ("tool", "call_id", "step", "position"),
-    TOOL_REFUSED: ("tool", "call_id", "step", "position", "rule", "reason"),
-    TOOL_ENDED: ("tool", "call_id", "step", "position", "ending", "elapsed_ms"),
-    APPROVAL_ASKED: ("approval_id", "tool", "call_id", "rule"),
-    APPROVAL_DECIDED: ("approval_id", "tool", "call_id", "decision", "decided_by"),
-    TURN_ENDED: ("binding", "reason", "steps"),
+    TURN_STARTED: ("number", "model"),
+    TOOL_PROPOSED: ("operation", "call_id", "tool", "effect", "rule"),
+    TOOL_REFUSED: ("operation", "call_id", "tool", "rule", "reason"),
+    TOOL_ENDED: ("operation", "call_id", "tool", "ending", "elapsed_ms"),
+    APPROVAL_ASKED: ("operation", "tool", "state"),
+    APPROVAL_DECIDED: ("operation", "tool", "state", "scope", "by"),
+    TURN_ENDED: ("reason", "verification"),
 }
 """Facts without content: what was said and done stands in the conversation and the timeline."""
+
+_KINDS: Mapping[str, LifecycleName] = {
+    "turn_started": TURN_STARTED,
+    "tool_call": TOOL_PROPOSED,
+    "tool_refused": TOOL_REFUSED,
+    "tool_outcome": TOOL_ENDED,
+    "approval_asked": APPROVAL_ASKED,
+    "approval_ended": APPROVAL_DECIDED,
+    "turn_ended": TURN_ENDED,
+}
+"""Every event is a row of the timeline that is committed: what is told is on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +49,13 @@ class LifecycleEvent:
     body: JsonObject
     session_id: str = ""
     turn_id: str = ""
+
+
+def event_of(appended: AppendedEntry) -> LifecycleEvent | None:
+    """The event that a row of the timeline is, if it is one; its body is a copy."""
+    entry = appended.entry
+    name = _KINDS.get(entry.kind)
+    if name is None:
+        return None
+    body = {key: entry.body[key] for key in BODY_FIELDS[name] if key in entry.body}
+    return LifecycleEvent(name, body, appended.session_id, entry.turn_id)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 
 from geode.errors import HookError
 from geode.hooks.code import ObservingCode
-from geode.hooks.events import LifecycleEvent
+from geode.hooks.events import LifecycleEvent, event_of
 from geode.hooks.waiting import LATE, wait_for
 from geode.log import get_logger
 from geode.records.guard import Raised
 from geode.settings_hooks import HOOK_S_MAX
+from geode.store.timeline import AppendedEntry
 
 log = get_logger(__name__)
 
@@ -56,6 +57,13 @@ class HookSystem:
         """Take the event and return at once; never raises."""
         for line in self._lines:
             line.put(event)
+
+    def record(self, appended: Sequence[AppendedEntry]) -> None:
+        """Emit what the timeline holds now; never raises."""
+        for each in appended:
+            event = event_of(each)
+            if event is not None:
+                self.emit(event)
 
     async def run(self) -> None:
         """Hand on what is emitted until cancelled; what nobody was told by then is forgotten."""

@@ -23,6 +23,16 @@ class TimelineEntry:
     turn_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AppendedEntry:
+    """An entry and the session whose row it is now."""
+
+    session_id: SessionId
+    entry: TimelineEntry
+
+
+_APPENDED = "geode.appended"
+
 _HEAD = Statement(
     select(sessions.c.timeline_seq, sessions.c.timeline_hash).where(
         sessions.c.id == bindparam("session")
@@ -102,3 +112,10 @@ def append_entries(
         last = digest
     _APPEND.run_many(tx, rows)
     _MOVE_HEAD.run(tx, {"session": session_id, "seq": seq, "digest": last})
+    appended = [AppendedEntry(session_id, entry) for entry in entries]
+    tx.info.setdefault(_APPENDED, []).extend(appended)
+
+
+def take_appended(tx: Connection) -> list[AppendedEntry]:
+    """What was appended on this connection since this was last asked."""
+    return tx.info.pop(_APPENDED, [])

@@ -10,18 +10,20 @@ import asyncio
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Engine
 
 from geode.errors import StorageBusyError, StoreError
 from geode.ports import Failpoints
 from geode.store.faults import store_error_of
+from geode.store.timeline import AppendedEntry, take_appended
 
 T = TypeVar("T")
+Listener: TypeAlias = Callable[[Sequence[AppendedEntry]], None]
 GROUP_UNITS_MAX = 64
 QUEUE_UNITS_MAX = 4096
 
@@ -34,6 +36,7 @@ class _Unit:
     loop: asyncio.AbstractEventLoop
     result: Any = None
     error: BaseException | None = None
+    appended: list[AppendedEntry] = field(default_factory=list[AppendedEntry])
 
 
 class _GroupLostError(Exception):
@@ -57,6 +60,8 @@ class Writer:
         """Units answered with success so far."""
         self.units_by_label: Counter[str] = Counter()
         """The same by what they were for."""
+        self.listener: Listener | None = None
+        """Told on the loop which timeline rows a COMMIT has stored; must not raise."""
 
     def start(self) -> None:
         """Start the thread; the connection is opened on it."""
@@ -90,9 +95,17 @@ class Writer:
             group, is_last = self._take_group()
             if group:
                 self._commit_group(group)
-                _answer(group)
+                self._answer(group)
         if self._connection is not None:
             self._connection.close()
+
+    def _answer(self, group: list[_Unit]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[_Unit]] = {}
+        for unit in group:
+            by_loop.setdefault(unit.loop, []).append(unit)
+        for loop, units in by_loop.items():
+            with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+                loop.call_soon_threadsafe(_resolve, units, self.listener)
 
     def _take_group(self) -> tuple[list[_Unit], bool]:
         first = self._queue.get()
@@ -119,6 +132,7 @@ class Writer:
                 return
             for unit in group:
                 unit.result = unit.error = None
+                unit.appended = []
                 self._commit_group([unit])
 
     def _connect(self) -> Connection:
@@ -157,12 +171,15 @@ class Writer:
             self._failpoints.hit(f"commit.{moment}:{unit.label}")
 
     def _run_unit(self, connection: Connection, unit: _Unit, *, is_alone: bool) -> None:
+        take_appended(connection)  # what a unit before left whose savepoint was rolled back
         if is_alone:
             unit.result = unit.run(connection)
+            unit.appended = take_appended(connection)
             return
         _execute(connection, "SAVEPOINT unit")
         try:
             unit.result = unit.run(connection)
+            unit.appended = take_appended(connection)
             _execute(connection, "RELEASE unit")
         except Exception as error:  # boundary: write unit
             if not _is_in_transaction(connection):
@@ -184,17 +201,10 @@ def _is_in_transaction(connection: Connection) -> bool:
     return bool(getattr(connection.connection.dbapi_connection, "in_transaction", True))
 
 
-def _answer(group: list[_Unit]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Unit]] = {}
-    for unit in group:
-        by_loop.setdefault(unit.loop, []).append(unit)
-    for loop, units in by_loop.items():
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
-            loop.call_soon_threadsafe(_resolve, units)
-
-
-def _resolve(units: list[_Unit]) -> None:
+def _resolve(units: list[_Unit], listener: Listener | None) -> None:
     for unit in units:
+        if listener is not None and unit.appended and unit.error is None:
+            listener(unit.appended)
         if unit.future.done():
             continue
         if unit.error is not None:

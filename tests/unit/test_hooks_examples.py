@@ -124,5 +124,9 @@ def test_configuration_of_the_page_is_valid() -> None:
     assert len(hooks.PostToolUse) == len(hooks.Observe) == 1
 
 
-def test_page_names_every_lifecycle_event() -> None:
-    assert [name for name in BODY_FIELDS if f"`{name}`" not in _page()] == []
+def test_page_names_the_fields_of_every_lifecycle_event() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (`operation`.*|`number`.*|`reason`.*) \|$", _page(), re.MULTILINE
+    )
+
+    assert {name: tuple(re.findall(r"`(\w+)`", said)) for name, said in rows} == BODY_FIELDS

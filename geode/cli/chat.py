@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from geode.cli.chat_ask import ANSWERED, AWAITING, Outcome, ask_once
+from geode.cli.chat_plain import LineFeed
 from geode.cli.chat_room import ChatRoom
 from geode.cli.chat_screen import Screen
 from geode.cli.chat_talk import Lines, Talk
@@ -20,7 +21,6 @@ from geode.serve.line import SocketLine
 from geode.settings_load import find_state_folder
 
 MAIN = "main"
-LINE_CHARS_MAX = 100_000
 WAITS = "A decision waits; nobody decides through a pipe. Decide it with: geode chat --name {name}"
 ABSENT = "No daemon is running on {folder}; start one with geode serve, or use geode chat --local."
 
@@ -64,7 +64,9 @@ async def _pass_lines(talk: Talk, screen: Screen) -> int:
     """Each line is a message, said when the one before is answered."""
     opened = await talk.open(0)
     screen.agent, code = opened["agent"], ANSWERED
-    while line := await asyncio.to_thread(sys.stdin.readline, LINE_CHARS_MAX):
+    feed = LineFeed()
+    feed.begin()
+    while line := await feed.lines.get():
         if not line.strip():
             continue
         outcome = await ask_once(talk, line.strip())

@@ -12,21 +12,48 @@ from contextlib import suppress
 from geode.cli.chat_keys import Interrupts, TypedInterruptError
 
 LINES_MAX = 100
+LINE_CHARS_MAX = 100_000
+
+
+class LineFeed:
+    """Reads standard input beside the loop, whose end waits for no line."""
+
+    def __init__(self) -> None:
+        self.lines: asyncio.Queue[str] = asyncio.Queue(LINES_MAX)
+        """Each with its end; an empty one is the end of all."""
+        self._is_reading = False
+
+    def begin(self) -> None:
+        """Read from now on; safe to call twice."""
+        if self._is_reading:
+            return
+        self._is_reading = True
+        loop = asyncio.get_running_loop()
+
+        def follow() -> None:
+            with suppress(RuntimeError, OSError):  # the loop has ended already
+                while True:
+                    line = sys.stdin.readline(LINE_CHARS_MAX)
+                    asyncio.run_coroutine_threadsafe(self.lines.put(line), loop).result()
+                    if not line:
+                        return
+
+        threading.Thread(target=follow, name="lines", daemon=True).start()
 
 
 class PlainKeys:
-    """Reads lines beside the loop; one that comes while nobody asks is the next one's answer."""
+    """Asks for whole lines; one that comes while nobody asks is the next one's answer."""
 
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
-        self._lines: asyncio.Queue[str] = asyncio.Queue(LINES_MAX)
-        self._is_reading = False
+        self._feed = LineFeed()
+        self._lines = self._feed.lines
 
     async def read(
         self, prompt: str, news: Callable[[], Awaitable[object]], is_over: Callable[[], bool]
     ) -> str | None:
         """A typed line, or None."""
-        self._begin()
+        self._feed.begin()
         sys.stdout.write(prompt)
         sys.stdout.flush()
         typing = asyncio.ensure_future(self._lines.get())
@@ -55,19 +82,3 @@ class PlainKeys:
         while not self._lines.empty():
             self._lines.get_nowait()
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-
-    def _begin(self) -> None:
-        if self._is_reading:
-            return
-        self._is_reading = True
-        loop = asyncio.get_running_loop()
-
-        def follow() -> None:
-            with suppress(RuntimeError, OSError):  # the loop has ended already
-                while True:
-                    line = sys.stdin.readline()
-                    asyncio.run_coroutine_threadsafe(self._lines.put(line), loop).result()
-                    if not line:
-                        return
-
-        threading.Thread(target=follow, name="lines", daemon=True).start()

@@ -15,6 +15,7 @@ from geode.cli.chat_talk import News, Talk
 from geode.errors import ControlError
 
 NEWS_MAX = 20
+HISTORY_ROWS = 25
 ROWS_SHOWN = 6
 SETTLE_S = 1.0
 """So long a command's answer is waited for before the next line is asked."""
@@ -60,7 +61,7 @@ class ChatRoom:
         return 0
 
     async def _enter(self) -> None:
-        opened = await self._talk.open(50)
+        opened = await self._talk.open(HISTORY_ROWS)
         screen = self._screen
         screen.agent = opened["agent"]
         screen.tell(f"Conversation {self._talk.name}. /help for commands, Ctrl-D leaves.", QUIET)

@@ -22,7 +22,8 @@ from geode.store import talks
 from geode.store.database import Store
 from geode.transcripts import RoomMessage
 
-MESSAGES_SHOWN_MAX = 100
+MESSAGES_SHOWN_MAX = 25
+"""So that the longest messages still fit into one answer of the socket."""
 FILES_MAX = 10
 WAIT_S_MAX = 20
 """Less than a request may take, so that a listener without news is answered all the same."""

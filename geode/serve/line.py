@@ -50,19 +50,24 @@ class SocketLine:
 
     async def _exchange(self, line: bytes) -> bytes:
         try:
+            reader, writer = self._open or await self._connect()
+        except (OSError, TimeoutError) as error:
+            raise LineLostError(str(error) or "it did not answer") from error
+        self._open = None  # a request that is cut short leaves an answer nobody may read
+        try:
             async with asyncio.timeout(ANSWER_S):
-                reader, writer = self._open or await self._connect()
-                self._open = None  # a request that is cut short leaves an answer nobody may read
                 writer.write(line)
                 await writer.drain()
                 answer = await reader.readline()
+            if answer.endswith(b"\n"):
+                self._open = (reader, writer)
+                return answer
         except (OSError, ValueError, TimeoutError) as error:
             raise LineLostError(str(error) or "it did not answer") from error
-        if not answer.endswith(b"\n"):
-            writer.close()
-            raise LineLostError("it went away before it answered")
-        self._open = (reader, writer)
-        return answer
+        finally:
+            if self._open is None:
+                writer.close()
+        raise LineLostError("it went away before it answered")
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:

@@ -18,7 +18,7 @@ from geode.loop.limits import LoopLimits
 from geode.loop.ports import Progress, SavedBatch, ToolOutcome
 from geode.loop.prompt import PromptSources, date_in_zone, day_start_us
 from geode.loop.run import LoopParts
-from geode.messages import Mode, ReceiptId, ToolCall
+from geode.messages import UNATTENDED, Mode, ReceiptId, ToolCall
 from geode.ports import Clock
 from geode.records.checkpoint import CheckpointSave, SessionCheckpoint
 from geode.records.receipts import EffectReceiptStore
@@ -203,9 +203,11 @@ class SharedServices:
 
 
 def _manner_of(claim: Claim) -> str:
+    place = f"You answer in a {claim.thread.platform} thread that several people may read. "
+    if claim.mode not in UNATTENDED:
+        place = "You answer one person, who sits at the terminal of this machine. "
     return (
-        f"You answer in a {claim.thread.platform} thread that several people may read. "
-        "Write Markdown; the channel renders it. Be short. "
+        f"{place}Write Markdown; the channel renders it. Be short. "
         "To send a file of the workspace, link its relative path, as in "
         "[Report](report.pdf): it is then attached."
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pexpect
 from fakes.geode_command import GEODE, command_environ
 
-WAIT_S = 15
+WAIT_S = 30
 ASKS = "\x1b[?2004h"
 """What the typed line begins with: the terminal is told that it takes pasted text."""
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fakes.empty_database import lay_database
 from fakes.scripted_model import Scripted, ScriptedModel
-from fakes.spine_room import _empty_database
 from sqlalchemy import Column, select
 
 from geode.app import Daemon, Seams
@@ -103,7 +102,7 @@ async def open_terminal(
 ) -> AsyncGenerator[TerminalWorld]:
     """A daemon that serves nothing but its terminal; cancelled and closed at the end."""
     if not (folder / "geode.db").exists():
-        shutil.copy(_empty_database(), folder / "geode.db")
+        lay_database(folder / "geode.db")
     granted = {"tools": [tool.name for tool in tools]}
     settings = Settings.model_validate(
         {"agent": {"terminal_profile": "held"}, "profiles": {"held": granted}}

@@ -11,7 +11,7 @@ from fakes.contract_toy_server import TOKEN
 from fakes.geode_command import command_environ
 
 WEB_LIBRARIES = ("starlette", "uvicorn", "jinja2")
-SDKS = ("slack_sdk", "slack_bolt", "discord", "telegram", *WEB_LIBRARIES)
+SDKS = ("slack_sdk", "slack_bolt", "discord", "telegram", "mcp", "re2", *WEB_LIBRARIES)
 """Beside these `httpx`, which only Telegram's SDK brings along."""
 OWN = {
     "slack": {"slack_sdk", "slack_bolt"},

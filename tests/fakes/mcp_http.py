@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 from mcp.server import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
@@ -37,6 +38,8 @@ class HttpServer:
     """Where every request is sent on to, once it is set."""
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
     server: uvicorn.Server | None = None
+    news: InMemorySubscriptionBus = field(default_factory=InMemorySubscriptionBus)
+    """What those who listen are told."""
 
     @property
     def url(self) -> str:
@@ -72,7 +75,10 @@ async def serve_http(**more: Any) -> AsyncGenerator[HttpServer]:
         listener.bind(("127.0.0.1", 0))
         state = HttpServer(listener.getsockname()[1], **more)
         lowlevel: Server[Any] = Server(
-            "http", on_list_tools=state.list_tools, on_call_tool=state.call_tool
+            "http",
+            on_list_tools=state.list_tools,
+            on_call_tool=state.call_tool,
+            on_subscriptions_listen=ListenHandler(state.news),
         )
         app = lowlevel.streamable_http_app()
 

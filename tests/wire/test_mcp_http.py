@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fakes.mcp_http import HttpServer, serve_http, stop
 from fakes.mcp_room import McpRoom, running_manager
+from mcp.shared.subscriptions import ToolsListChanged
 
 from geode.errors import McpCallError
 from geode.steps import Done
@@ -40,6 +41,16 @@ async def test_list_is_the_servers_own_and_never_a_cached_one(tmp_path: Path) ->
         server.descriptions["echo"] = "Other."
 
         connection._news.set()
+
+        await room.wait_for(lambda: room.rules() == {"s__echo": "mcp.definition_changed"})
+
+
+async def test_news_of_a_changed_list_are_heard_where_one_has_to_listen(tmp_path: Path) -> None:
+    async with serve_http() as server, _room(tmp_path, server) as room:
+        await room.wait_for(lambda: server.news._listeners)
+        server.descriptions["echo"] = "Other."
+
+        await server.news.publish(ToolsListChanged())
 
         await room.wait_for(lambda: room.rules() == {"s__echo": "mcp.definition_changed"})
 

@@ -21,6 +21,13 @@ _SIGNATURES = (
     (b"\xfe\xff", "UTF-16 text"),
 )
 _LOOK_BYTES = 8_000
+_DOCUMENTS = frozenset({"a PDF document", "a ZIP archive or an Office document"})
+
+
+def explain_binary(shown: str, kind: str, size: int) -> str:
+    """What is said of a file in the place of its text, and which tool may read it."""
+    hint = "; read_document may read it" if kind in _DOCUMENTS else ""
+    return f"{shown} is {kind}, {size:,} bytes; it is not shown as text{hint}."
 
 
 def name_binary(head: bytes) -> str | None:

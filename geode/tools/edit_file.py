@@ -29,6 +29,13 @@ POLICY = SafetyPolicy(
 )
 
 
+PLACES_MAX = 100
+"""How many occurrences are counted."""
+LINES_TOLD_MAX = 10
+ALIKE_LINES_MAX = 50
+ALIKE_CHARS_MAX = 200_000
+
+
 def build(workspaces: Workspaces) -> Tool:
     """The tool over these workspaces."""
 
@@ -73,24 +80,58 @@ def replace_once(text: str, old: str, new: str) -> str:
     When the text does not occur as written, its composed and decomposed forms and Windows line
     ends are tried, since a model cannot see which of them a file uses.
     """
+    if old == new:
+        raise FileRefusedError("The new text is the old one; nothing was changed.")
     for spelled_old, spelled_new in _spellings(old, new):
-        times = count_overlapping(text, spelled_old)
-        if times == 1:
-            return text.replace(spelled_old, spelled_new)
-        if times > 1:
+        places = find_places(text, spelled_old)
+        if len(places) == 1:
+            return text.replace(spelled_old, _fit_line_ends(text, spelled_new), 1)
+        if places:
             raise FileRefusedError(
-                f"The old text occurs {times} times; give more of its surroundings so that it "
-                "occurs once. Nothing was changed."
+                f"The old text occurs {_tell_places(text, places)}; give more of its surroundings "
+                "so that it occurs once. Nothing was changed."
             )
-    raise FileRefusedError("The old text does not occur (0 times). Nothing was changed.")
+    hint = _find_alike(text, old)
+    raise FileRefusedError(f"The old text does not occur (0 times).{hint} Nothing was changed.")
 
 
-def count_overlapping(text: str, part: str) -> int:
-    """How many places the part begins at, overlapping ones included."""
-    times, place = 0, text.find(part)
-    while place >= 0:
-        times, place = times + 1, text.find(part, place + 1)
-    return times
+def find_places(text: str, part: str) -> list[int]:
+    """Where the part begins, overlapping places included; no more than are told and one."""
+    # Each place may cost as much as the part is long, and there may be millions of them.
+    places: list[int] = []
+    place = text.find(part)
+    while place >= 0 and len(places) <= PLACES_MAX:
+        places.append(place)
+        place = text.find(part, place + 1)
+    return places
+
+
+def _tell_places(text: str, places: list[int]) -> str:
+    if len(places) > PLACES_MAX:
+        return f"more than {PLACES_MAX} times"
+    lines = [f"{text.count(chr(10), 0, place) + 1:,}" for place in places[:LINES_TOLD_MAX]]
+    if len(places) > LINES_TOLD_MAX:
+        return f"{len(places)} times, first on lines {', '.join(lines)}"
+    return f"{len(places)} times, on lines {', '.join(lines[:-1])} and {lines[-1]}"
+
+
+def _fit_line_ends(text: str, new: str) -> str:
+    """The new text with Windows line ends when the file has no others."""
+    if "\r\n" not in text or "\n" in text.replace("\r\n", ""):
+        return new
+    return new.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _find_alike(text: str, old: str) -> str:
+    """A sentence that names the first place which differs from the old text in its spaces only."""
+    wanted = [" ".join(line.split()) for line in old.strip().splitlines()]
+    if not any(wanted) or len(wanted) > ALIKE_LINES_MAX or len(text) > ALIKE_CHARS_MAX:
+        return ""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    for number in range(len(lines) - len(wanted) + 1):
+        if lines[number : number + len(wanted)] == wanted:
+            return f" But line {number + 1:,} begins a text that differs in its spaces only."
+    return ""
 
 
 def judge_edit(text: str, old: str, new: str) -> bool | None:

@@ -11,7 +11,7 @@ from geode.steps import DataClass, Done, Effect, Ending, NotApplied, SafetyPolic
 from geode.tools import schema
 from geode.tools.beneath import read_at
 from geode.tools.blocking import run_to_end
-from geode.tools.content import name_binary
+from geode.tools.content import explain_binary, name_binary
 from geode.tools.output import OUTPUT_BYTES_MAX, OutputWindow, cap_bytes, cap_text
 from geode.tools.paths import PATH_BYTES_MAX, WorkspacePath, parse_file_path
 from geode.tools.workspace import Workspaces
@@ -68,7 +68,7 @@ def _read_ends(workspaces: Workspaces, session: SessionId, path: WorkspacePath) 
         tail = read_at(descriptor, tail_start, OUTPUT_BYTES_MAX) if tail_start else b""
     kind = name_binary(head)
     if kind is not None:
-        return f"{path.text} is {kind}, {size:,} bytes; it is not shown as text."
+        return explain_binary(path.text, kind, size)
     if not head:
         return f"{path.text} is empty."
     return cap_bytes(head, tail, max(size, len(head)))
@@ -86,7 +86,7 @@ def _read_lines(
         kind = name_binary(read_at(descriptor, 0, OUTPUT_BYTES_MAX))
         if kind is not None:
             size = os.fstat(descriptor).st_size
-            return f"{path.text} is {kind}, {size:,} bytes; it is not shown as text."
+            return explain_binary(path.text, kind, size)
         kept = OutputWindow(OUTPUT_BYTES_MAX - 200)
         line, is_end = _scan(descriptor, kept, first, last)
     if kept.size == 0:

@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,75 @@ async def test_edit_file_finds_windows_line_ends_and_the_other_spelling(
 
     assert (folder / "w").read_bytes() == b"1\r\n2\r\n"
     assert (folder / "n").read_text() == "unter"
+
+
+async def test_edit_file_keeps_windows_line_ends_when_only_the_new_text_has_some(
+    spaces: Workspaces, folder: Path
+):
+    (folder / "w").write_bytes(b"one\r\ntwo\r\n")
+
+    await call(edit_file.build(spaces), path="w", old="two", new="2\n3")
+
+    assert (folder / "w").read_bytes() == b"one\r\n2\r\n3\r\n"
+
+
+async def test_edit_file_leaves_mixed_line_ends_as_they_are(spaces: Workspaces, folder: Path):
+    (folder / "w").write_bytes(b"one\r\ntwo\nthree\n")
+
+    await call(edit_file.build(spaces), path="w", old="two", new="2\n3")
+
+    assert (folder / "w").read_bytes() == b"one\r\n2\n3\nthree\n"
+
+
+async def test_edit_file_keeps_a_byte_order_mark(spaces: Workspaces, folder: Path):
+    (folder / "w").write_bytes(b"\xef\xbb\xbfone two")
+
+    await call(edit_file.build(spaces), path="w", old="one", new="1")
+
+    assert (folder / "w").read_bytes() == b"\xef\xbb\xbf1 two"
+
+
+async def test_edit_file_names_the_lines_of_a_text_that_occurs_often(
+    spaces: Workspaces, folder: Path
+):
+    (folder / "f").write_text("a\nb\na\n\na\n")
+
+    reason = reason_of(await call(edit_file.build(spaces), path="f", old="a", new="x"))
+
+    assert reason.startswith("The old text occurs 3 times, on lines 1, 3 and 5;")
+
+
+async def test_edit_file_names_the_place_where_only_the_spaces_differ(
+    spaces: Workspaces, folder: Path
+):
+    (folder / "f").write_text("def f():\n\tif x:\n\t\treturn 1\n")
+
+    reason = reason_of(
+        await call(edit_file.build(spaces), path="f", old="if x:\n    return 1", new="x")
+    )
+
+    assert "does not occur (0 times)" in reason
+    assert "line 2 begins a text that differs in its spaces only" in reason
+
+
+async def test_edit_file_that_changes_nothing_says_so(spaces: Workspaces, folder: Path):
+    (folder / "f").write_text("same")
+
+    reason = reason_of(await call(edit_file.build(spaces), path="f", old="same", new="same"))
+
+    assert reason == "The new text is the old one; nothing was changed."
+
+
+async def test_edit_file_counts_no_further_than_it_tells(spaces: Workspaces, folder: Path):
+    """Each of millions of overlapping places would cost as much as the text is long."""
+    (folder / "f").write_text("a" * 4_000_000)
+    began = time.monotonic()
+
+    old = "a" * 2_000_000
+    reason = reason_of(await call(edit_file.build(spaces), path="f", old=old, new="x"))
+
+    assert "occurs more than 100 times" in reason
+    assert time.monotonic() - began < 10
 
 
 async def test_edit_file_refuses_what_is_not_text(spaces: Workspaces, folder: Path):

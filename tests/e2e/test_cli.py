@@ -178,9 +178,18 @@ async def test_read_verbs_ask_the_running_daemon(tmp_path: Path) -> None:
             session_id = sessions.out.splitlines()[1].split()[0]
             shown = await run_geode(environ, "sessions", "show", session_id)
             effects = await run_geode(environ, "effects", "list")
+            listed = await run_geode(environ, "sessions", "why", session_id)
+            call_id = listed.out.splitlines()[1].split()[0]
+            why = await run_geode(environ, "sessions", "why", session_id, call_id)
             daemon.send(signal.SIGTERM)
             await daemon.wait_end()
+        without_daemon = await run_geode(environ, "sessions", "why", session_id, call_id)
 
+    assert "write_file" in _row(listed, call_id)
+    assert _row(why, "answer").split()[:2] == ["answer", "allowed"]
+    assert "the profile grants the tool" in why.out
+    assert "buy milk" in why.out
+    assert without_daemon.out == why.out
     assert status.out.startswith("geode is running\n")
     assert "channel slack      up" in status.out
     assert "rehearsal" in _row(status, "model")

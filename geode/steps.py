@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, Protocol, TypeAlias
 
 import orjson
@@ -63,8 +63,14 @@ class ToolContext:
     @property
     def operation_id(self) -> ReceiptId:
         """The same for the same position of the same saved batch, before and after a crash."""
-        place = f"{self.session_id}\0{self.turn_id}\0{self.step}\0{self.position}"
-        return ReceiptId("r" + hashlib.blake2b(place.encode(), digest_size=8).hexdigest())
+        return _name_operation(self.session_id, self.turn_id, self.step, self.position)
+
+
+@lru_cache(maxsize=256)
+def _name_operation(session_id: str, turn_id: str, step: int, position: int) -> ReceiptId:
+    # A call asks for its name at every step of the gate, and the hash costs more than the look-up.
+    place = f"{session_id}\0{turn_id}\0{step}\0{position}"
+    return ReceiptId("r" + hashlib.blake2b(place.encode(), digest_size=8).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)

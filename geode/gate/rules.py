@@ -29,6 +29,7 @@ APPROVERS = (
     "`[profiles.{profile}] ask` to its `tools`."
 )
 AUTHOR = "Whoever wrote the tool has to mend its declaration; no grant can."
+HOOK = "An operator changes the hook, or its entry under `[hooks]` in geode.toml."
 SETTLE = (
     "An operator says whether the earlier effect happened: on its card in the thread, or with "
     "`geode effects settle`."
@@ -120,6 +121,59 @@ RULES: Mapping[str, RuleWords] = {
         "a project's file names the MCP server, and nobody has trusted that file",
         "An operator reads the file and trusts it: `geode trust`.",
     ),
+    "middleware.checked": RuleWords("a rewrite made it no lesser call"),
+    "middleware.downgrade": RuleWords(
+        "a rewrite would have made it a lesser call than was judged",
+        "Whoever wrote the hook or the middleware has to keep effect and data class; no grant can.",
+    ),
+    "hook.proceeds": RuleWords("the operator's hooks had no objection"),
+    "hook.rewrites": RuleWords("a hook gave it other arguments, and every check was made again"),
+    "hook.asks": RuleWords("a hook wants a person to approve it"),
+    "hook.added": RuleWords("a hook added words to the result, as data"),
+    "hook.blocked": RuleWords("a hook said no", HOOK),
+    "hook.denied": RuleWords("a hook said no before a person was asked", HOOK),
+    "hook.failed": RuleWords(
+        "a hook gave no valid answer in time, and that counts as no",
+        "An operator mends the hook; the log says what went wrong.",
+    ),
+    "hook.withheld": RuleWords("it ran, and a hook withheld the result from the agent", HOOK),
+    "approval.pending": RuleWords("a person was asked"),
+    "approval.once": RuleWords("a person approved this call"),
+    "approval.session": RuleWords("a person approved the tool until the chapter ends"),
+    "approval.denied": RuleWords(
+        "a person said no", "Nothing but that person's mind: the agent has to be asked for it anew."
+    ),
+    "approval.denied_before": RuleWords(
+        "a person had said no to the same call in this chapter",
+        "After `new`, which begins a chapter, it can be asked again.",
+    ),
+    "approval.expired": RuleWords(
+        "nobody answered in time",
+        "Ask again when somebody is there; an operator sets `approval_expires_s` of `{binding}`.",
+    ),
+    "approval.undeliverable": RuleWords(
+        "the question could not be shown to anybody",
+        "An operator looks at what the platform refused; `geode doctor` tells.",
+    ),
+    "approval.withdrawn": RuleWords("the question was withdrawn before anybody answered", IN_TIME),
+    "approval.changed": RuleWords(
+        "the call, the tool or those it is made for were no longer what people were asked about",
+        "It has to be asked again as it is now.",
+    ),
+    "approval.used": RuleWords(
+        "its approval was for one call, and that had begun", "It has to be asked again."
+    ),
+    "approval.not_taken": RuleWords("the use of its approval could not be recorded", STORAGE),
+    "approval.too_many": RuleWords(
+        "this conversation had asked people for too many approvals within an hour", IN_TIME
+    ),
+    "approval.too_many_at_once": RuleWords(
+        "more calls at once asked for approval than a person would read", OTHER_CALL
+    ),
+    "schema.valid": RuleWords("the arguments fit the tool's schema"),
+    "scope.in_plan": RuleWords("the tool is one of this step's"),
+    "locks.held": RuleWords("nothing else was touching the same thing"),
+    "receipt.prepared": RuleWords("it was recorded before it began"),
     "search.not_configured": RuleWords(
         "no search service is configured",
         'An operator configures `[web] search` in geode.toml, and grants "web_search".',

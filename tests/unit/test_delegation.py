@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from fakes.approval_room import LASTING, ONCE
 from fakes.card_room import burn
 from fakes.family_room import TASK, family_worker, find_child, open_family_room, say_attended
 from fakes.gate_room import make_tool
@@ -301,3 +302,30 @@ async def test_address_is_named_by_a_person_of_the_parent_and_never_by_the_task(
 
     assert await witness.is_named(context, "http://named.example/a")
     assert not await witness.is_named(context, "http://made.up.example/x")
+
+
+async def test_child_is_begun_only_after_a_person_approved_it_and_asks_nobody(
+    tmp_path: Path,
+) -> None:
+    async with open_family_room(tmp_path, asking=["memory_save"]) as room:
+        binding = room.settings.bindings[0].model_copy(update={"approvers": ("U9",)})
+        room.settings = room.settings.model_copy(update={"bindings": (binding,)})
+        room.door.follow(room.settings)
+        parent = await say_attended(room)
+        saving: tuple[str, JsonObject] = ("memory_save", {"text": "x"})
+        replies = [call(TASK), call(saving), say("not allowed"), say("so be it")]
+        worker = room.worker(replies=replies)
+
+        await worker.runner.run_session(parent)
+        await worker.deliver(parent)
+        before = await room.rows(sessions.c.id, order=sessions.c.id, parent=parent)
+        (post,) = [post for post in room.platform.posted if post.buttons]
+        await room.door.accept(room.platform.press(post, ONCE, "U9"))
+        await worker.runner.run_session(parent)
+
+        assert before == []
+        child = await find_child(room, parent)
+        assert LASTING not in post.buttons
+        assert await room.rows(turn_rows.c.reason, session_id=child) == ["natural"]
+        assert "memory_save (ask.no_approver)" in await result_of(room, parent)
+        assert await room.said("answer") == ["so be it"]

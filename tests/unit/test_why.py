@@ -16,11 +16,11 @@ from fakes.spine_room import SpineRoom, open_room, place_thread
 from geode.cli.why import report_why
 from geode.errors import ControlError
 from geode.gate.policy import Allow, Ask, Deny, Verdict
-from geode.gate.trace import TraceStep, trace_to_json
+from geode.gate.trace import TraceStep
 from geode.gate.why import place_of, tell_call
 from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
-from geode.messages import JsonObject, Mode, SessionId
+from geode.messages import JsonObject, JsonValue, Mode, SessionId
 from geode.reply import command_sentences as said
 from geode.serve.control import Control
 from geode.serve.why import WhyGround
@@ -44,6 +44,11 @@ async def note(room: SpineRoom, session_id: SessionId, kind: str, body: JsonObje
     entry = TimelineEntry(kind, body, "t1")
     await room.store.write("note", lambda tx: append_entries(tx, session_id, [entry], 1_000_000))
     return (await room.rows(timeline.c.seq, order=timeline.c.seq, session_id=session_id))[-1]
+
+
+def trace_to_json(steps: Sequence[TraceStep]) -> list[JsonValue]:
+    """As a timeline row keeps it."""
+    return [[step.stage, step.answer, step.rule, step.note] for step in steps]
 
 
 def refusal(*trace: TraceStep, operation: str = "rabc", rule: str = "") -> JsonObject:
@@ -296,6 +301,9 @@ async def test_call_that_ran_is_told_with_its_ending(room: SpineRoom) -> None:
 
     assert "write\\_file was allowed" in answer
     assert "It ended: done." in answer
+    steps = [line for line in answer.splitlines() if line[:1].isdigit()]
+    stages = [line.partition(". ")[2].partition(":")[0] for line in steps]
+    assert stages == ["scope", "policy", "schema", "locks", "receipt"]
     assert "`profile.granted`: the profile grants the tool" in answer
 
 

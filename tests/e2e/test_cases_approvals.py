@@ -1,4 +1,4 @@
-"""AG-01 to AG-03 end to end: who may approve, that it counts once, and that a restart loses nothing.
+"""AG-01 to AG-03 end to end: who may approve, that it counts once, and what a restart keeps.
 
 A real daemon, the real adapter and SDK, and the strict local Slack.
 """

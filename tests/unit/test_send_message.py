@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from fakes.dying import DeadError, DiesAt
 from fakes.scripted_model import call, say
 from fakes.spine_room import BINDING, GRANTED, SpineRoom, make_settings, open_room
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from geode.session.outlet import MessageOutlet, read_place
 from geode.settings import Binding, ProfileSettings, Settings
 from geode.steps import DataClass, Effect
 from geode.store import sent
+from geode.store import sessions as sessions_rows
 from geode.store.tables import outbox, receipts, sessions, threads
 from geode.tools import send_message
 from geode.tools.send_message import MESSAGES_MAX, TEXT_CHARS_MAX
@@ -261,3 +263,25 @@ def test_tool_and_places_are_granted_together(profile: dict[str, object]) -> Non
 def test_a_destination_is_the_top_of_a_channel_or_a_thread() -> None:
     assert read_place(TO) == THERE
     assert read_place("telegram:1/-5/7") == Thread("telegram", "1", "-5", "7")
+
+
+@pytest.mark.parametrize("point", ["effect.before", "effect.after"])
+async def test_a_death_around_the_effect_leaves_one_message_or_none_and_asks_nobody(
+    room: SpineRoom, point: str
+) -> None:
+    await room.say("begin")
+    session_id = await room.session_id()
+    replies = [call(message("hello")), say("done")]
+    dying = room.worker("one", replies=replies, failpoints=DiesAt(f"{point}:send_message"))
+    with pytest.raises(DeadError):
+        await dying.runner.run_session(session_id)
+    await room.store.write("test.expire", sessions_rows.expire_leases)
+
+    await room.worker("two", replies=[say("done")]).runner.run_session(session_id)
+
+    sent_rows = await rows(room, outbox.c.id)
+    assert len(sent_rows) == (1 if point == "effect.after" else 0)
+    ((state, by),) = await room.store.read(
+        lambda tx: [tuple(r) for r in tx.execute(select(receipts.c.state, receipts.c.settled_by))]
+    )
+    assert (state, by) == ("reconciled", "runtime")

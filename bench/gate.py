@@ -20,6 +20,7 @@ from bench.cases import Figures
 from geode.gate.executor import ToolExecutor
 from geode.hooks.build import Hooks
 from geode.hooks.code import PythonCode
+from geode.hooks.decisions import Proceed
 from geode.hooks.registry import HookRegistry, RegisteredHook
 from geode.llm.routes import open_route
 from geode.log import configure_logging
@@ -91,7 +92,7 @@ TOOLS = (_make_tool("look", Effect.READ), _make_tool("change", Effect.MUTATE))
 
 
 async def _proceed(_question: object) -> object:
-    return {"decision": "proceed"}
+    return Proceed()
 
 
 @dataclass(slots=True)

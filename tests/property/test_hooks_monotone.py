@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from fakes.hook_room import ended, proposed
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from geode.errors import HookError
 from geode.hooks.decisions import (
@@ -27,6 +29,7 @@ from geode.hooks.decisions import (
 from geode.hooks.registry import HookRegistry, RegisteredHook
 from geode.settings_hooks import DecisionEvent
 
+T = TypeVar("T")
 ARGUMENTS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 2), max_size=2)
 TEXTS = st.text(max_size=5)
 FAILURES = st.sampled_from([HookError("x"), ValueError("x"), SystemExit(0)])
@@ -68,6 +71,12 @@ def build(event: DecisionEvent, answers: Sequence[object]) -> tuple[HookRegistry
     return HookRegistry({event: hooks}), scripted
 
 
+def _run(asking: Coroutine[object, object, T]) -> T:
+    """The answer, without the traceback of each failure."""
+    with capture_logs():
+        return asyncio.run(asking)
+
+
 def denies(event: DecisionEvent, answer: object) -> bool:
     """Whether one hook with this answer has denied."""
     allowed = {
@@ -81,11 +90,12 @@ def denies(event: DecisionEvent, answer: object) -> bool:
 STRENGTH: dict[type, int] = {Proceed: 0, Rewrite: 0, AskPerson: 1, Block: 2}
 
 
+@settings(deadline=None)
 @given(st.lists(ANY, max_size=5))
 def test_before_a_call_any_denial_blocks_and_any_request_is_kept(answers: list[object]) -> None:
     registry, scripted = build("PreToolUse", answers)
 
-    said: PreToolUse = asyncio.run(registry.pre_tool_use(proposed()))
+    said: PreToolUse = _run(registry.pre_tool_use(proposed()))
 
     assert isinstance(said, Block) == any(denies("PreToolUse", each) for each in answers)
     wanted = max((1 for each in answers if isinstance(each, AskPerson)), default=0)
@@ -94,32 +104,35 @@ def test_before_a_call_any_denial_blocks_and_any_request_is_kept(answers: list[o
     assert [bool(code.seen) for code in scripted] == [i <= first for i in range(len(answers))]
 
 
+@settings(deadline=None)
 @given(st.lists(ANY, max_size=4), st.lists(ANY, max_size=4))
 def test_one_more_hook_never_weakens(answers: list[object], more: list[object]) -> None:
     few, _ = build("PreToolUse", answers)
     many, _ = build("PreToolUse", [*answers, *more])
 
-    before: PreToolUse = asyncio.run(few.pre_tool_use(proposed()))
-    after: PreToolUse = asyncio.run(many.pre_tool_use(proposed()))
+    before: PreToolUse = _run(few.pre_tool_use(proposed()))
+    after: PreToolUse = _run(many.pre_tool_use(proposed()))
 
     assert STRENGTH[type(after)] >= STRENGTH[type(before)]
 
 
+@settings(deadline=None)
 @given(st.lists(ANY, max_size=5))
 def test_before_a_person_is_asked_any_denial_blocks(answers: list[object]) -> None:
     registry, _ = build("PermissionRequest", answers)
 
-    said = asyncio.run(registry.permission_request(proposed()))
+    said = _run(registry.permission_request(proposed()))
 
     assert isinstance(said, Block) == any(denies("PermissionRequest", each) for each in answers)
     assert isinstance(said, Block | Proceed)
 
 
+@settings(deadline=None)
 @given(st.lists(ANY, max_size=5))
 def test_after_a_call_any_denial_withholds_the_result(answers: list[object]) -> None:
     registry, _ = build("PostToolUse", answers)
 
-    said: tuple[PostToolUse, ...] = asyncio.run(registry.post_tool_use(ended()))
+    said: tuple[PostToolUse, ...] = _run(registry.post_tool_use(ended()))
 
     withheld = any(denies("PostToolUse", each) for each in answers)
     assert any(isinstance(each, Withhold) for each in said) == withheld

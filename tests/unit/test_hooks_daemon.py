@@ -56,7 +56,7 @@ async def test_started_daemon_asks_the_hooks_of_its_configuration(tmp_path: Path
 
     daemon = await open_daemon(tmp_path, text)
     try:
-        assert daemon._services.hooks.has_hooks
+        assert daemon._services.gate.hooks.has_hooks
     finally:
         await daemon.close()
 

@@ -140,6 +140,35 @@ async def test_card_left_by_eof_waits_for_whoever_comes_back(tmp_path: Path) -> 
         assert await world.column(cards.c.choice) == ["happened"]
 
 
+async def test_line_typed_before_the_card_was_shown_decides_nothing(tmp_path: Path) -> None:
+    go, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    async def wait_then_send(_step: StepSnapshot) -> ModelReply:
+        await go.wait()
+        return call(("send_parcel", PARCEL))
+
+    def play(person: TerminalPerson) -> None:
+        person.is_asked()
+        person.types("send it")
+        person.reads("Working on it")
+        person.types("1")
+        loop.call_soon_threadsafe(go.set)
+        person.reads(f"1) {HAPPENED}")
+        person.is_asked()
+        person.types("")
+        assert "none of the answers" not in person.reads("An empty line decides nothing")
+        person.is_asked()
+        person.presses("d")
+        assert person.ends() == 0
+
+    tool, (_, last) = parcel_tools()
+    script = [wait_then_send, last]
+    async with open_terminal(tmp_path, script, tools=(tool,)) as world:  # type: ignore[arg-type]
+        await sit(tmp_path, play)
+
+        assert await world.column(cards.c.state) == ["open"]
+
+
 async def hang(_step: StepSnapshot) -> ModelReply:
     await asyncio.Event().wait()
     raise AssertionError

@@ -41,7 +41,7 @@ class Plan:
     """What the person writes; addresses in it are named."""
     last: str = "done"
     """The model's answer."""
-    room: Literal["writer", "reader"] = "writer"
+    room: Literal["writer", "reader", "asker"] = "writer"
     """The writer's profile grants file tools and memory, the reader's only reads."""
     call_ids: Sequence[str] = ()
     """The ids of the first batch's calls; empty: a fresh one each."""

@@ -23,7 +23,7 @@ from channels.rehearsal.slack import RehearsalSlack
 from channels.rehearsal.slack_state import Room
 from geode.app import Seams
 
-ROOMS = {"writer": "C0GENERAL", "reader": "C0READER"}
+ROOMS = {"writer": "C0GENERAL", "reader": "C0READER", "asker": "C0ASKER"}
 STEPS_MAX = 6
 BINDING = """
 [[bindings]]
@@ -32,15 +32,23 @@ where = "T0REHEARSAL/{room}"
 people = ["U0ANA"]
 operators = ["U0ANA"]
 profile = "{profile}"
+approvers = {approvers}
 """
 MORE = f"# {CONFIG}\n" + "".join(
-    BINDING.format(room=room, profile=profile)
-    for room, profile in (("C0SECOND", "writer"), ("C0READER", "default"))
+    BINDING.format(room=room, profile=profile, approvers=approvers)
+    for room, profile, approvers in (
+        ("C0SECOND", "writer", "[]"),
+        ("C0READER", "default", "[]"),
+        ("C0ASKER", "asker", '["U0BEN"]'),
+    )
 )
 PROFILE = """
 [profiles.worker]
 tools = ["list_files", "read_file", "grep_files", "write_file", "edit_file", "memory_save",
          "memory_search", "web_fetch", "web_search"]
+[profiles.asker]
+tools = ["read_file"]
+ask = ["write_file", "memory_save", "web_fetch"]
 [web]
 search = {{ engine = "searxng", url = "{address}" }}
 """
@@ -113,8 +121,9 @@ async def hostile_town(folder: Path) -> AsyncGenerator[HostileTown]:
             world = HostileWorld(folder, sites, slack, watch)
             world.ports |= {int(url.rpartition(":")[2]) for url in (server.url, search.address)}
             seams = Seams(route=http_route(server), fetch_page=sites.web.fetch, second_look_s=0.2)
-            for room in ("C0SECOND", "C0READER"):
-                slack.workspace.add_room(Room(room, room.lower(), {"UBOT", "U0ANA"}))
+            for room in ("C0SECOND", "C0READER", "C0ASKER"):
+                people = {"UBOT", "U0ANA", "U0BEN"}
+                slack.workspace.add_room(Room(room, room.lower(), people))
             async with running_daemon(
                 slack,
                 folder / "home",

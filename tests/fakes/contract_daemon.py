@@ -11,7 +11,7 @@ from typing import Any
 
 from fakes.asked import put_questions
 from fakes.contract_discord import DiscordPlatform
-from fakes.contract_platform import ContractPlatform
+from fakes.contract_platform import ContractPlatform, Who
 from fakes.contract_slack import SlackPlatform
 from fakes.contract_telegram import TelegramPlatform
 from fakes.contract_web import WebPlatform
@@ -40,9 +40,9 @@ class Serving:
     platform: ContractPlatform
     model: ScriptedModel
 
-    async def begin(self, text: str) -> tuple[Place, str]:
-        """Ana addresses the agent; where her message stands, and its id, once it is stored."""
-        message_id = await self.platform.begin(text)
+    async def begin(self, text: str, who: Who = "ana") -> tuple[Place, str]:
+        """A person addresses the agent; where the message stands, and its id, once it is stored."""
+        message_id = await self.platform.begin(text, who=who)
         query = select(inbox.c.session_id, inbox.c.reply_to).where(inbox.c.message_id == message_id)
 
         def look(tx: Any) -> Place | None:
@@ -116,10 +116,19 @@ async def serving(
     replies: Sequence[Scripted],
     tools: tuple[Tool, ...] = (),
     profile: Mapping[str, object] | None = None,
+    *,
+    approve: bool = False,
 ) -> AsyncGenerator[Serving]:
-    """A daemon that is connected to that platform; cancelled and closed at the end."""
-    lay_database(folder / "geode.db")
-    bindings = [{**each, "profile": "held"} for each in platform.bindings]
+    """A daemon that is connected to that platform; cancelled and closed at the end.
+
+    `approve`: the operators are approvers too. A folder that was served before is served again.
+    """
+    if not (folder / "geode.db").exists():
+        lay_database(folder / "geode.db")
+    bindings = [
+        {**each, "profile": "held", "approvers": each["operators"] if approve else []}
+        for each in platform.bindings
+    ]
     granted = {"held": {"tools": [tool.name for tool in tools], **(profile or {})}}
     settings = Settings.model_validate({"bindings": bindings, "profiles": granted})
     model = ScriptedModel(replies)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +25,13 @@ REASON = "Deny with a reason"
 APPROVER, ASKER, STRANGER = "U9", "U2", "U8"
 
 
-def make_ask_settings(**more: object) -> Settings:
+ASKING = ("peek", "note", "send", "run")
+
+
+def make_ask_settings(*, ask: Sequence[str] = ASKING, **more: object) -> Settings:
     """`U2` asks, `U9` approves; everything of the profile asks but `look`."""
     binding = {**BINDING, "approvers": [APPROVER], **more}
-    profile = {"tools": ["look"], "ask": ["peek", "note", "send", "run"]}
+    profile = {"tools": ["look"], "ask": list(ask)}
     return Settings.model_validate(
         {
             "bindings": [binding],

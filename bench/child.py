@@ -19,6 +19,7 @@ def open_side(name: str, url: str, folder: Path) -> Any:
         from bench.bare import BareLoop
 
         return BareLoop(url, folder)
+    _log_as_a_daemon()
     if name == "slack":
         from bench.wire import TOLD, SlackLoop
 
@@ -26,6 +27,14 @@ def open_side(name: str, url: str, folder: Path) -> Any:
     from bench.daemon import GeodeLoop
 
     return GeodeLoop(url, folder)
+
+
+def _log_as_a_daemon() -> None:
+    """Log lines go to stderr, and none of debugging: standard output carries the figures."""
+    from geode.log import configure_logging
+    from geode.reply.redaction import Redactor
+
+    configure_logging(Redactor(), level="WARNING")
 
 
 async def run(arguments: argparse.Namespace) -> None:

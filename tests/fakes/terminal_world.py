@@ -99,13 +99,18 @@ async def open_terminal(
     replies: Sequence[Scripted] = (),
     tools: tuple[Tool, ...] = (),
     mode: Mode = Mode.IPC,
+    *,
+    profile: str = "held",
 ) -> AsyncGenerator[TerminalWorld]:
-    """A daemon that serves nothing but its terminal; cancelled and closed at the end."""
+    """A daemon that serves nothing but its terminal; cancelled and closed at the end.
+
+    The profile `held` grants the tools, without asking; `terminal` is the built-in one.
+    """
     if not (folder / "geode.db").exists():
         lay_database(folder / "geode.db")
     granted = {"tools": [tool.name for tool in tools]}
     settings = Settings.model_validate(
-        {"agent": {"terminal_profile": "held"}, "profiles": {"held": granted}}
+        {"agent": {"terminal_profile": profile}, "profiles": {"held": granted}}
     )
     seams, model = make_seams(replies, tools)
     loaded = Loaded(settings, {}, None, folder)

@@ -208,6 +208,15 @@ async def until_gone(word: str, seconds: float = 10.0) -> None:
     raise AssertionError(f"still alive: {processes_with(word)}")
 
 
+async def until_many(word: str, count: int, seconds: float = 10.0) -> None:
+    """Wait until so many processes carry the word: a forked shell becomes its command later."""
+    for _ in range(int(seconds / 0.05)):
+        if len(processes_with(word)) >= count:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"only {processes_with(word)}")
+
+
 def kill_all(pids: list[int]) -> None:
     """End what a control left."""
     for pid in pids:

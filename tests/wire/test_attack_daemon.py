@@ -29,7 +29,11 @@ from geode.messages import JsonObject, Message
 pytestmark = pytest.mark.timeout(120)
 CANARY = "CANARY-6d1f"
 PLANTED = ("link", "folder-link", "folder-link/out.txt", "hard", "pipe", "own.txt")
-CHILDREN = {"geode.tools.grep_child", "geode.tools.fetch.html_child"}
+CHILDREN = {
+    "geode.tools.documents.child",
+    "geode.tools.fetch.html_child",
+    "geode.tools.grep_child",
+}
 MESSAGES = ("chat.postMessage", "chat.update")
 WRITES = (*MESSAGES, "reactions.add", "reactions.remove")
 

@@ -21,6 +21,7 @@ from fakes.sandbox_room import (
     sandbox_room,
     started,
     until_gone,
+    until_many,
 )
 
 from geode.tools.sandbox.bounds import Bounds
@@ -312,7 +313,7 @@ async def test_nothing_is_left_when_a_command_has_ended(room: Room) -> None:
     word = f"88.{os.getpid()}"
     leaves = f"sleep {word} & setsid sleep {word} & (trap '' TERM HUP; sleep {word}) & echo begun"
     run_unsandboxed(f"({leaves}) > /dev/null 2>&1", room.root)
-    assert len(processes_with(word)) >= 3
+    await until_many(word, 3)
     kill_all(processes_with(word))
     await until_gone(word)
     before = set(room.root.rglob("*"))

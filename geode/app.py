@@ -56,7 +56,8 @@ from geode.tools.catalogue import register
 from geode.tools.fetch.client import fetch
 from geode.tools.web_fetch import Fetch
 from geode.turn import TurnParts, TurnRunner
-from geode.verify.judge import PendingJudge
+from geode.verify.judge import Judge, PendingJudge
+from geode.verify.turn_check import VerifyParts
 
 log = get_logger(__name__)
 
@@ -74,6 +75,8 @@ class Seams:
     failpoints: Failpoints = field(default_factory=NoFailpoints)
     route: ModelRoute | None = None
     """A bound model; None: the configured one."""
+    judge: Judge | None = None
+    """Who judges candidates; None: the configured one."""
     search: Search | None = None
     """What web_search asks; None: the configured service."""
     hooks: Hooks | None = None
@@ -139,7 +142,13 @@ class Daemon:
         self._histories = services.histories
         self._outgoing = services.shelf.outgoing
         self._runner = TurnRunner(
-            TurnParts(services, self._leases, self.delivery, self.channels, PendingJudge())
+            TurnParts(
+                services,
+                self._leases,
+                self.delivery,
+                self.channels,
+                VerifyParts(seams.judge or PendingJudge(), self.clock),
+            )
         )
         self.lanes = LaneQueue(
             store, self.clock, self._leases, self._run_session, turns_parallel=limits.turns_parallel

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, cast
 
 import orjson
 
@@ -276,6 +276,8 @@ class StepSnapshot:
     output_tokens_max: int = 8192
     may_call_tools: bool = True
     """False in the last permitted round: the model must answer in text."""
+    answer_schema: JsonObject | None = None
+    """Not None: the answer is to be one JSON object of this schema, and no tool is offered."""
     pictures: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
     """The base64 of every picture in `messages`, by its SHA-256."""
     on_wait: Callable[[float], None] | None = field(default=None, compare=False, repr=False)
@@ -310,6 +312,42 @@ class Usage:
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What some calls of one purpose used, as part of a turn."""
+
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost_micro_usd: int | None = 0
+    """None once a call had no known price."""
+
+    def __add__(self, other: Spend) -> Spend:
+        known, more = self.cost_micro_usd, other.cost_micro_usd
+        cost = None if known is None or more is None else known + more
+        return Spend(self.calls + other.calls, self.usage + other.usage, cost)
+
+    def to_json(self) -> JsonObject:
+        """The figures as JSON."""
+        usage = self.usage
+        return {
+            "calls": self.calls,
+            "usage": [
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cache_read_tokens,
+                usage.cache_write_tokens,
+            ],
+            "cost_micro_usd": self.cost_micro_usd,
+        }
+
+    @staticmethod
+    def from_json(body: JsonObject) -> Spend:
+        """What `to_json` wrote; nothing spent where nothing is written."""
+        usage = Usage(*cast("list[int]", body.get("usage") or []))
+        cost = cast("int | None", body.get("cost_micro_usd", 0))
+        return Spend(cast("int", body.get("calls", 0)), usage, cost)
 
 
 @dataclass(frozen=True, slots=True)

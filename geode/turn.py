@@ -18,7 +18,7 @@ from geode.errors import (
     StoreError,
 )
 from geode.log import get_logger
-from geode.loop.state import CONTINUATIONS_MAX, LoopState, TurnPause, TurnStart, continue_turn
+from geode.loop.state import TurnPause
 from geode.messages import (
     DELIVERABLE,
     ReceiptId,
@@ -29,35 +29,29 @@ from geode.messages import (
 from geode.ports import Channel
 from geode.records.asking import RUNTIME, withdraw_questions
 from geode.records.checkpoint import CheckpointSave, write_checkpoint
+from geode.records.reviewing import withdraw_reviews
 from geode.reply.delivery import Delivery
 from geode.reply.progress import ProgressReporter, ShownTurn
 from geode.session.children import FamilyRestorer
 from geode.session.claims import Claim, ClaimTerms, Due, EarlierDue, claim_session
+from geode.session.completion import Completion, CompletionParts, Outcome
 from geode.session.downloads import Downloads
 from geode.session.earlier import EarlierMessages
-from geode.session.endings import (
-    FinishedTurn,
-    candidate_of,
-    close_turn,
-    end_without_answer,
-    give_up,
-    totals_of,
-)
+from geode.session.endings import FinishedTurn, TurnReview, end_without_answer, totals_of
 from geode.session.histories import Place
 from geode.session.leases import Lease, Leases
 from geode.session.outgoing import Outgoing
 from geode.session.pauses import Pauses, PauseSave, write_pause
 from geode.session.requests import compose_request
 from geode.session.restore import RestoredTurn
-from geode.session.services import Session, SharedServices
+from geode.session.reviews import ReviewSave, write_review
+from geode.session.services import SharedServices
 from geode.session.stops import read_again, run_unless_stopped
-from geode.store import inbox, outbox, sessions, turns
+from geode.store import inbox, outbox, reviews, sessions, turns
 from geode.store.database import Tx
 from geode.store.outbox import NewOutbox
 from geode.store.timeline import TimelineEntry
-from geode.verify.decide import Action
-from geode.verify.judge import Judge
-from geode.verify.turn_check import VerifyBudget, verify_turn_async
+from geode.verify.turn_check import VerifyParts
 
 log = get_logger(__name__)
 
@@ -75,7 +69,7 @@ class TurnParts:
     leases: Leases
     delivery: Delivery
     channels: Mapping[str, Channel]
-    judge: Judge
+    verify: VerifyParts
 
 
 class TurnRunner:
@@ -102,6 +96,14 @@ class TurnRunner:
         )
         self._pauses = Pauses(parts.services.shelf, parts.channels, parts.services.take_out)
         self._outgoing = Outgoing(parts.services.shelf, parts.services.take_out)
+        self._completion = Completion(
+            CompletionParts(
+                self._store,
+                parts.verify,
+                lambda: services.toolbox.by_name,
+                lambda claim: time_limit_s(services.find_binding(claim.binding)),
+            )
+        )
 
     async def run_session(self, session_id: SessionId) -> bool:
         """Run the session's next turn, if there is one; True when another waits behind it."""
@@ -180,8 +182,8 @@ class TurnRunner:
             finished = end_without_answer(restored, TerminationReason.INPUT_BLOCKED)
         else:
             finished, uncertain = await self._answer(claim, lease, restored)
-        if isinstance(finished, TurnPause):
-            must_go_on = await self._pause(claim, finished, uncertain)
+        if not isinstance(finished, FinishedTurn):
+            must_go_on = await self._wait_for_people(claim, finished, uncertain)
             if must_go_on is not None:
                 return must_go_on
             finished = await self._end_stopped(claim)
@@ -204,7 +206,7 @@ class TurnRunner:
 
     async def _answer(
         self, claim: Claim, lease: Lease, restored: RestoredTurn
-    ) -> tuple[FinishedTurn | TurnPause, Sequence[ReceiptId]]:
+    ) -> tuple[Outcome, Sequence[ReceiptId]]:
         shown = ShownTurn(claim.session_id, claim.turn_id, claim.thread, claim.reply_to)
         progress = ProgressReporter(self._parts.delivery, self._clock, shown, lease.is_held)
         day_left = await self._services.read_day_left(self._services.find_binding(claim.binding))
@@ -214,8 +216,10 @@ class TurnRunner:
         reporting = asyncio.create_task(progress.run(), name=f"progress {claim.turn_id}")
         try:
             finished = await run_unless_stopped(
-                self._complete(claim, session, restored), lease.stop
+                self._completion.complete(claim, session, restored), lease.stop
             )
+            if isinstance(finished, FinishedTurn):
+                finished = await self._attach(claim, finished)
             await progress.finish()
         finally:
             reporting.cancel()
@@ -228,35 +232,6 @@ class TurnRunner:
         restored = await self._restorer.restore(now, is_ending=True)
         return end_without_answer(restored, TerminationReason.USER_CANCELLED)
 
-    async def _complete(
-        self, claim: Claim, session: Session, restored: RestoredTurn
-    ) -> FinishedTurn | TurnPause:
-        """Run the loop until its candidate is accepted, it waits, or the turn ends otherwise."""
-        deadline = self._deadline(claim, restored.state)
-        start = TurnStart(
-            restored.history,
-            restored.state,
-            self._remaining_s(deadline),
-            open_batch=restored.open_batch,
-        )
-        while True:
-            end = await session.loop.arun(start)
-            if isinstance(end, TurnPause):
-                return end
-            if end.reason not in DELIVERABLE:
-                return give_up(start.history, end)
-            verdict = await verify_turn_async(
-                candidate_of((*start.history, *end.saved), end),
-                self._parts.judge,
-                VerifyBudget(CONTINUATIONS_MAX - end.state.attempts, deadline),
-                claim.turn_id,
-                self._clock,
-            )
-            end = replace(end, entries=(*end.entries, *verdict.entries))
-            if verdict.action is not Action.REVISE:
-                return await self._attach(claim, close_turn(start.history, end, verdict))
-            start = continue_turn(start, end, verdict.note, self._remaining_s(deadline))
-
     async def _attach(self, claim: Claim, finished: FinishedTurn) -> FinishedTurn:
         """Let the files that an accepted answer links go with it."""
         if finished.end.reason not in DELIVERABLE:
@@ -266,24 +241,33 @@ class TurnRunner:
         answer, files = attached
         return replace(finished, answer=answer, files=files)
 
-    def _deadline(self, claim: Claim, state: LoopState) -> float:
-        limit_s = time_limit_s(self._services.find_binding(claim.binding))
-        if limit_s is None:
-            return float("inf")
-        left_s = max(0.0, limit_s - state.spent_us / 1_000_000)
-        return self._clock.monotonic() + left_s
-
-    def _remaining_s(self, deadline: float) -> float | None:
-        return None if deadline == float("inf") else deadline - self._clock.monotonic()
-
-    async def _pause(
-        self, claim: Claim, pause: TurnPause, uncertain: Sequence[ReceiptId]
+    async def _wait_for_people(
+        self, claim: Claim, waiting: TurnPause | TurnReview, uncertain: Sequence[ReceiptId]
     ) -> bool | None:
         """Ask people, and let the turn wait for them without its lease.
 
         True when nobody could be asked, so that it goes on at once; None, and nothing is stored,
         when a person stopped it meanwhile.
         """
+        if isinstance(waiting, TurnReview):
+            return await self._review(claim, waiting, uncertain)
+        return await self._pause(claim, waiting, uncertain)
+
+    async def _review(
+        self, claim: Claim, waiting: TurnReview, uncertain: Sequence[ReceiptId]
+    ) -> bool | None:
+        binding = self._services.find_binding(claim.binding)
+        save = ReviewSave(claim, waiting, binding, tuple(uncertain))
+        is_stored = await self._write_patiently(
+            "turn.review",
+            claim.session_id,
+            lambda tx: write_review(tx, save, self._clock.now_us()) or None,
+        )
+        return None if not is_stored else False
+
+    async def _pause(
+        self, claim: Claim, pause: TurnPause, uncertain: Sequence[ReceiptId]
+    ) -> bool | None:
         questions = await self._pauses.prepare(claim, pause)
         binding = self._services.find_binding(claim.binding)
         expires_s = binding.approval_expires_s if binding is not None else None
@@ -335,6 +319,8 @@ class TurnRunner:
             now_us = self._clock.now_us()
             write_checkpoint(tx, save, now_us)
             withdraw_questions(tx, claim.turn_id, RUNTIME, "The turn ended.", now_us)
+            withdraw_reviews(tx, claim.turn_id, RUNTIME, "The turn ended.", now_us)
+            reviews.mark_applied(tx, claim.turn_id, now_us)
             turns.end_turn(tx, claim.turn_id, totals_of(finished), now_us)
             inbox.finish_rows(tx, claim.turn_id)
             outbox.add_outbox(tx, claim.session_id, answer, now_us)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from geode.intake.access import Admitted
 from geode.intake.outcomes import Stored
-from geode.messages import ButtonPress, Person
+from geode.messages import ButtonPress, Person, SessionId
 from geode.ports import Accepted
 from geode.records.asking import end_question
+from geode.records.reviewing import end_review
 from geode.records.settling import Word, settle_uncertain
-from geode.reply import approval_cards, effect_cards, sentences
+from geode.reply import approval_cards, effect_cards, review_cards, sentences
 from geode.settings import Binding
-from geode.store import approvals, cards, sessions
+from geode.store import approvals, cards, reviews, sessions
 from geode.store.cards import Decision, StoredCard
 from geode.store.database import Tx
 from geode.store.receipts import HAPPENED, load_receipt
@@ -32,8 +33,8 @@ class CardKind:
     """Do what was decided, in the same transaction; the answer for the presser."""
     describe: Callable[[Tx, StoredCard], str]
     """What came of a card that is over, as one sentence."""
-    wakes_session: bool = False
-    """A turn may go on with it."""
+    find_waiting: Callable[[Tx, StoredCard], SessionId | None] = lambda tx, card: None
+    """The session whose turn may go on with it."""
 
 
 def press_button(tx: Tx, admitted: Admitted, press: ButtonPress, now_us: int) -> Stored:
@@ -55,10 +56,11 @@ def press_button(tx: Tx, admitted: Admitted, press: ButtonPress, now_us: int) ->
     if not cards.decide_card(tx, card, decision, now_us):
         return _refuse("card.decided", sentences.DECIDED_MEANWHILE)
     answer = kind.decide(tx, card, decision, press.presser, now_us)
+    waiting = kind.find_waiting(tx, card)
     return Stored(
         Accepted("decided", card.kind, answer),
-        card.session_id,
-        wakes_session=kind.wakes_session,
+        waiting or card.session_id,
+        wakes_session=waiting is not None,
         wakes_delivery=True,
     )
 
@@ -158,6 +160,25 @@ def _describe_call(tx: Tx, card: StoredCard) -> str:
     return approval_cards.describe_word(word)
 
 
+def _decide_review(
+    tx: Tx, card: StoredCard, decision: Decision, presser: Person, now_us: int
+) -> str:
+    state = review_cards.STATES[decision.choice]
+    word = reviews.ReviewWord(state, decision.by, decision.words, presser.name)
+    end_review(tx, card.subject, word, now_us)
+    return f"Recorded. {review_cards.describe_word(state)}"
+
+
+def _describe_review(tx: Tx, card: StoredCard) -> str:
+    review = reviews.find_review(tx, card.subject)
+    return "" if review is None else review_cards.describe_word(review.state)
+
+
+def _find_reviewed(tx: Tx, card: StoredCard) -> SessionId | None:
+    review = reviews.find_review(tx, card.subject)
+    return None if review is None else review.session_id
+
+
 KINDS: Mapping[str, CardKind] = {
     effect_cards.KIND: CardKind(
         object_to=_ask_operators,
@@ -168,6 +189,12 @@ KINDS: Mapping[str, CardKind] = {
         object_to=_ask_approvers,
         decide=_decide_call,
         describe=_describe_call,
-        wakes_session=True,
+        find_waiting=lambda tx, card: card.session_id,
+    ),
+    review_cards.KIND: CardKind(
+        object_to=_ask_operators,
+        decide=_decide_review,
+        describe=_describe_review,
+        find_waiting=_find_reviewed,
     ),
 }

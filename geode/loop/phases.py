@@ -49,7 +49,7 @@ def prepare_call(run: TurnRun) -> StepSnapshot | Ending:
     spent = Spent(
         now=parts.clock.monotonic(),
         steps=state.step,
-        steps_allowed=parts.limits.steps_max + state.attempts,
+        steps_allowed=parts.limits.steps_max + state.attempts + state.granted_steps,
         cost_micro_usd=run.cost_micro_usd,
         has_results=state.results > 0,
     )

@@ -13,7 +13,7 @@ from geode.loop.state import LoopState, OpenBatch, TurnStart
 from geode.loop.tokens import estimate_fixed
 from geode.messages import JsonObject, Message, TerminationReason
 from geode.ports import Clock
-from geode.steps import BoundToolPlan, ModelAdapter, ModelReply, SystemPrompt
+from geode.steps import BoundToolPlan, ModelAdapter, ModelReply, Spend, SystemPrompt
 from geode.store.approvals import NewApproval
 from geode.store.timeline import TimelineEntry
 
@@ -125,17 +125,21 @@ class TurnRun:
     def spend(self, reply: ModelReply) -> None:
         """Add what a call used; one unknown price makes the sum unknown."""
         known, cost = self.state.cost_micro_usd, reply.cost_micro_usd
+        spent = Spend(1, reply.usage, cost) if self.state.attempts else Spend()
         self.state = replace(
             self.state,
             usage=self.state.usage + reply.usage,
             cost_micro_usd=None if known is None or cost is None else known + cost,
+            repairing=self.state.repairing + spent,
         )
 
     @property
     def cost_micro_usd(self) -> int | None:
         """What the turn has cost in all, which its limit bounds; None: unknown."""
-        known = self.state.cost_micro_usd
-        return None if known is None else known + self.parts.read_cost_elsewhere()
+        known, judged = self.state.cost_micro_usd, self.state.judging.cost_micro_usd
+        if known is None or judged is None:
+            return None
+        return known + judged + self.parts.read_cost_elsewhere()
 
     def measure(self, reply: ModelReply, *, is_kept: bool) -> None:
         """Take the provider's count as the conversation's size up to here."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from geode.loop.guards import GuardState
+from geode.loop.quoting import write_note
 from geode.messages import JsonObject, Message, TerminationReason, ToolCall, ToolResult
-from geode.steps import Usage
+from geode.steps import Spend, Usage
 from geode.store.approvals import NewApproval
 from geode.store.timeline import TimelineEntry
 
@@ -34,6 +35,14 @@ class LoopState:
     """What stands for the messages before `context_start`."""
     attempts: int = 0
     """Continuations used, of `CONTINUATIONS_MAX`."""
+    repairing: Spend = field(default_factory=Spend)
+    """What the attempts after the first used; a part of `usage` and `cost_micro_usd`."""
+    judging: Spend = field(default_factory=Spend)
+    """What the judge used; it comes on top."""
+    granted_us: int = 0
+    """Of `spent_us`, what was spent before a person asked for a revision: that gives new time."""
+    granted_steps: int = 0
+    """Of `step`, likewise."""
     results: int = 0
     """Tool results of this turn that are not errors."""
     observed_tokens: int = 0
@@ -65,6 +74,10 @@ class LoopState:
             "context_start": self.context_start,
             "summary": self.summary,
             "attempts": self.attempts,
+            "repairing": self.repairing.to_json(),
+            "judging": self.judging.to_json(),
+            "granted_us": self.granted_us,
+            "granted_steps": self.granted_steps,
             "results": self.results,
             "observed_tokens": self.observed_tokens,
             "observed_count": self.observed_count,
@@ -87,6 +100,8 @@ class LoopState:
                 "spent_us",
                 "context_start",
                 "attempts",
+                "granted_us",
+                "granted_steps",
                 "results",
                 "observed_tokens",
                 "observed_count",
@@ -99,10 +114,22 @@ class LoopState:
             guards=guards,
             usage=usage,
             cost_micro_usd=cost,
+            repairing=Spend.from_json(cast("JsonObject", body.get("repairing") or {})),
+            judging=Spend.from_json(cast("JsonObject", body.get("judging") or {})),
             summary=cast("str", body.get("summary", "")),
             has_uncertain=bool(body.get("has_uncertain", False)),
             hidden_pictures=tuple(cast("list[str]", body.get("hidden_pictures") or [])),
             **numbers,
+        )
+
+    def begin_revision(self) -> LoopState:
+        """The state of an attempt that a person asked for: new time, no repair behind it."""
+        return replace(
+            self,
+            attempts=CONTINUATIONS_MAX,
+            guards=GuardState(),
+            granted_us=self.spent_us,
+            granted_steps=self.step,
         )
 
     def next_turn(self) -> LoopState:
@@ -198,14 +225,17 @@ class TurnPause:
 def continue_turn(
     start: TurnStart, end: TurnEnd, note: str, remaining_s: float | None
 ) -> TurnStart:
-    """The start of another run of the same request, one continuation of the budget used."""
+    """The start of another run of the same request, one continuation of the budget used.
+
+    The caller stores what its history has more than what `start` and `end.saved` held.
+    """
     return replace(
         start,
-        history=start.history + end.saved,
+        history=(*start.history, *end.saved, *end.unsaved, write_note(note)),
         state=replace(end.state, attempts=end.state.attempts + 1),
         remaining_s=remaining_s,
-        unsaved=end.unsaved,
-        entries=end.entries,
-        note=note,
+        unsaved=(),
+        entries=(),
+        note="",
         open_batch=None,
     )

@@ -19,12 +19,13 @@ from geode.messages import (
 )
 from geode.reply import sentences
 from geode.session.histories import Place
-from geode.store import approvals, conversation, inbox, outbox, sessions, turns
+from geode.store import approvals, conversation, inbox, outbox, reviews, sessions, turns
 from geode.store.children import fence_children
 from geode.store.conversation import Checkpoint
 from geode.store.database import Tx
 from geode.store.inbox import InboxRow
 from geode.store.outbox import NewOutbox
+from geode.store.reviews import Review
 from geode.store.timeline import TimelineEntry, append_entries
 from geode.store.turns import NewTurn
 
@@ -71,6 +72,8 @@ class Claim:
     """A person wants the turn to end without an answer."""
     children_micro_usd: int = 0
     """What children of the turn have cost so far."""
+    review: Review | None = None
+    """What a person decided about the turn's last candidate, not taken up yet."""
 
     @property
     def is_resumed(self) -> bool:
@@ -123,10 +126,11 @@ def claim_session(tx: Tx, session_id: SessionId, terms: ClaimTerms) -> Claim | D
 
 
 def _need_not_wait(tx: Tx, row: Any) -> bool:
-    is_decided = row.state == SessionState.AWAITING_APPROVAL and not approvals.has_pending(
-        tx, row.turn_id
-    )
-    return is_decided or turns.is_stopped(tx, row.turn_id)
+    waits = {
+        SessionState.AWAITING_APPROVAL: approvals.has_pending,
+        SessionState.AWAITING_REVIEW: reviews.has_open,
+    }[SessionState(row.state)]
+    return not waits(tx, row.turn_id) or turns.is_stopped(tx, row.turn_id)
 
 
 def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:
@@ -212,6 +216,7 @@ def _resume(tx: Tx, row: Any, terms: ClaimTerms) -> Claim:
         shorten_asked=row.compact_due,
         is_stopped=turn.stopped_by != "",
         children_micro_usd=turn.cost_micro_usd,
+        review=reviews.find_undone(tx, turn_id),
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from geode.store import gate_tables, room_tables, tables
+from geode.store import gate_tables, review_tables, room_tables, tables
 
 metadata = tables.metadata
-MODULES = (tables, room_tables, gate_tables)
+MODULES = (tables, room_tables, gate_tables, review_tables)
 """Importing them is what fills `metadata`."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, exists, func, insert, or_, s
 from geode.errors import StaleEpochError
 from geode.messages import Mode, SessionId, SessionState, Thread, TurnId
 from geode.store.gate_tables import approvals
+from geode.store.review_tables import reviews
 from geode.store.statements import Statement
 from geode.store.tables import inbox, sessions, threads, turns
 
@@ -223,7 +224,11 @@ def find_decided(tx: Connection, limit: int) -> list[SessionId]:
     is_asked = exists().where(
         approvals.c.turn_id == sessions.c.turn_id, approvals.c.state == "pending"
     )
-    is_answered = and_(sessions.c.state == SessionState.AWAITING_APPROVAL, ~is_asked)
+    is_open = exists().where(reviews.c.turn_id == sessions.c.turn_id, reviews.c.state == "open")
+    is_answered = or_(
+        and_(sessions.c.state == SessionState.AWAITING_APPROVAL, ~is_asked),
+        and_(sessions.c.state == SessionState.AWAITING_REVIEW, ~is_open),
+    )
     rows = tx.execute(
         select(sessions.c.id)
         .join(turns, turns.c.id == sessions.c.turn_id)

@@ -164,10 +164,22 @@ turns = Table(
     big_column("started_at_us"),
     big_column("ended_at_us", 0),
     text_column("stopped_by", ""),
+    big_column("judge_calls", 0),
+    big_column("judge_input_tokens", 0),
+    big_column("judge_output_tokens", 0),
+    big_column("judge_cost_micro_usd", 0),
+    big_column("repairs", 0),
+    big_column("repair_input_tokens", 0),
+    big_column("repair_output_tokens", 0),
+    big_column("repair_cost_micro_usd", 0),
     Index("turns_session", "session_id", "number"),
     sqlite_strict=True,
 )
-"""`stopped_by`: not empty once a person wants the turn to end without an answer."""
+"""`stopped_by`: not empty once a person wants the turn to end without an answer.
+
+`cost_micro_usd` and the tokens beside it are the answer's own with its repairs; `repair_*` is the
+part of them that the attempts after the first used, `judge_*` comes on top.
+"""
 
 messages = Table(
     "messages",

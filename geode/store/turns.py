@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from geode.messages import Mode, SessionId, TerminationReason, TurnId
-from geode.steps import Usage
+from geode.steps import Spend, Usage
 from geode.store.statements import Statement
 from geode.store.tables import sessions, turns
 
@@ -38,12 +38,22 @@ _SUMS = (
     "cache_write_tokens",
     "cost_micro_usd",
 )
+_SPENDS = (
+    "judge_calls",
+    "judge_input_tokens",
+    "judge_output_tokens",
+    "judge_cost_micro_usd",
+    "repairs",
+    "repair_input_tokens",
+    "repair_output_tokens",
+    "repair_cost_micro_usd",
+)
 _END = Statement(
     update(turns)
     .where(turns.c.id == bindparam("turn"))
     .values(
         state="done",
-        **{name: bindparam(f"new_{name}") for name in _TOTALS},
+        **{name: bindparam(f"new_{name}") for name in (*_TOTALS, *_SPENDS)},
         # What children used stands there already.
         **{name: turns.c[name] + bindparam(f"new_{name}") for name in _SUMS},
     )
@@ -74,6 +84,11 @@ class TurnTotals:
     spent_us: int
     usage: Usage
     cost_micro_usd: int
+    judging: Spend = field(default_factory=Spend)
+    """On top of `usage` and `cost_micro_usd`."""
+    repairing: Spend = field(default_factory=Spend)
+    """A part of them."""
+    repairs: int = 0
 
 
 def begin_turn(tx: Connection, new: NewTurn, now_us: int) -> None:
@@ -126,8 +141,22 @@ def end_turn(tx: Connection, turn_id: TurnId, totals: TurnTotals, now_us: int) -
         "new_cache_write_tokens": totals.usage.cache_write_tokens,
         "new_cost_micro_usd": totals.cost_micro_usd,
         "new_ended_at_us": now_us,
+        "new_repairs": totals.repairs,
+        "new_judge_calls": totals.judging.calls,
+        **_name_spend("new_judge", totals.judging),
+        **_name_spend("new_repair", totals.repairing),
     }
     _END.run(tx, values)
+
+
+def _name_spend(prefix: str, spend: Spend) -> dict[str, int]:
+    usage = spend.usage
+    cached = usage.cache_read_tokens + usage.cache_write_tokens
+    return {
+        f"{prefix}_input_tokens": usage.input_tokens + cached,
+        f"{prefix}_output_tokens": usage.output_tokens,
+        f"{prefix}_cost_micro_usd": spend.cost_micro_usd or 0,
+    }
 
 
 def ask_stop(tx: Connection, turn_id: str, who: str) -> bool:
@@ -157,9 +186,12 @@ def find_stopped(tx: Connection, session_ids: Sequence[SessionId]) -> dict[Sessi
 
 
 def sum_cost_since(tx: Connection, bindings: Sequence[str], since_us: int) -> int:
-    """What turns of these bindings cost since then, in micro-USD; children count to parents."""
+    """What turns of these bindings cost since then, in micro-USD, their judges included.
+
+    Children count to parents.
+    """
     found = tx.execute(
-        select(func.sum(turns.c.cost_micro_usd))
+        select(func.sum(turns.c.cost_micro_usd + turns.c.judge_cost_micro_usd))
         .join(sessions, sessions.c.id == turns.c.session_id)
         .where(
             sessions.c.binding.in_(bindings),

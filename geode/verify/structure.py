@@ -5,7 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from geode.messages import TerminationReason
+from geode.messages import Mode, SessionId, TerminationReason, TurnId
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTurn:
+    """Whose candidate it is; data for hooks and records, no authority."""
+
+    session_id: SessionId
+    turn_id: TurnId
+    mode: Mode
+    binding: str = ""
+    requesters: tuple[str, ...] = ()
+    attempt: int = 0
+    """Repairs before this candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The result of one tool call of the turn."""
+
+    tool: str
+    text: str
+    is_error: bool = False
+    is_personal: bool = False
+    """The tool may have read somebody's own data, or nobody knows the tool any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +40,19 @@ class Candidate:
     text: str
     reason: TerminationReason
     """A deliverable one."""
-    observations: tuple[str, ...] = ()
+    observations: tuple[Observation, ...] = ()
     """The results of the turn's tool calls, in order."""
     has_open_calls: bool = False
     """The candidate still proposes a call that has no result."""
     has_uncertain: bool = False
     """An effect of the turn has an unknown outcome."""
+    turn: CandidateTurn | None = None
+    """None: nobody's, as in a trial of the judge."""
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it may carry personal observations; only the answering provider may see it."""
+        return any(each.is_personal for each in self.observations)
 
 
 class StructureCode(StrEnum):

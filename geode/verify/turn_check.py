@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from geode.errors import ModelError
-from geode.messages import DELIVERABLE, JsonObject, TerminationReason, TurnId
+from geode.messages import DELIVERABLE, JsonObject, TerminationReason
 from geode.ports import Clock
+from geode.steps import Spend
 from geode.store.timeline import TimelineEntry
 from geode.verify.decide import Action, Decision, Room, policy_action
-from geode.verify.judge import Judge, Judgement, JudgeOutcome
+from geode.verify.judge import Judge, Judgement, JudgeOutcome, JudgeTerms
 from geode.verify.structure import Candidate, StructureVerdict, check_structure
 
 JUDGE_S_MAX = 120.0
 REPAIR_S_MIN = 5.0
 """With less time left no other attempt is begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyParts:
+    """What verifications are made with."""
+
+    judge: Judge
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +54,24 @@ class VerifiedEnd:
     note: str = ""
     detail: str = ""
     misses: tuple[str, ...] = ()
+    rule: str = ""
+    """Of the decision."""
+    reflection: str = ""
+    spend: Spend = field(default_factory=Spend)
+    """What the judge used."""
     entries: tuple[TimelineEntry, ...] = ()
 
 
 async def verify_turn_async(
-    candidate: Candidate, judge: Judge, budget: VerifyBudget, turn_id: TurnId, clock: Clock
+    candidate: Candidate, parts: VerifyParts, budget: VerifyBudget
 ) -> VerifiedEnd:
     """Check, judge at most once, decide; a judge that fails or takes too long escalates."""
     assert candidate.reason in DELIVERABLE, "only a deliverable end is verified"
+    clock = parts.clock
     structure = check_structure(candidate)
     judgement = None
     if structure.is_sound:
-        judgement = await _ask(judge, candidate, budget.deadline - clock.monotonic())
+        judgement = await _ask(parts, candidate, budget.deadline)
     left_s = budget.deadline - clock.monotonic()
     room = Room(
         budget.attempts_left,
@@ -64,16 +79,17 @@ async def verify_turn_async(
         has_uncertain=candidate.has_uncertain,
     )
     decision = policy_action(structure, judgement, room)
-    return _close(candidate, structure, judgement, decision, turn_id)
+    return _close(candidate, structure, judgement, decision)
 
 
-async def _ask(judge: Judge, candidate: Candidate, remaining_s: float) -> Judgement:
-    limit_s = min(JUDGE_S_MAX, remaining_s)
+async def _ask(parts: VerifyParts, candidate: Candidate, deadline: float) -> Judgement:
+    now = parts.clock.monotonic()
+    limit_s = min(JUDGE_S_MAX, deadline - now)
     if limit_s <= 0:
         return Judgement(JudgeOutcome.VERIFICATION_ERROR, ("no_time_left",))
     try:
         async with asyncio.timeout(limit_s):
-            return await judge.judge(candidate)
+            return await parts.judge.judge(candidate, JudgeTerms(now + limit_s))
     except TimeoutError:
         return Judgement(JudgeOutcome.VERIFICATION_ERROR, ("judge_timed_out",))
     except ModelError as error:
@@ -94,13 +110,13 @@ def _close(
     structure: StructureVerdict,
     judgement: Judgement | None,
     decision: Decision,
-    turn_id: TurnId,
 ) -> VerifiedEnd:
     reason, detail = candidate.reason, ""
     if decision.action is Action.FAIL:
         reason, detail = _FAILURES[decision.rule]
     elif decision.action is Action.ESCALATE:
         reason = TerminationReason.EXTERNAL_VERIFICATION_REQUIRED
+    turn = candidate.turn
     outcome = judgement.outcome.value if judgement is not None else structure.code.value
     misses = judgement.misses if judgement is not None else (structure.code.value,)
     body: JsonObject = {
@@ -108,6 +124,7 @@ def _close(
         "rule": decision.rule,
         "outcome": outcome,
         "structure": structure.code.value,
+        "attempt": turn.attempt if turn is not None else 0,
         "misses": list(misses),
     }
     return VerifiedEnd(
@@ -118,7 +135,10 @@ def _close(
         note=structure.note or _write_miss(judgement),
         detail=detail,
         misses=misses,
-        entries=(TimelineEntry("verification", body, turn_id),),
+        rule=decision.rule,
+        reflection=judgement.reflection if judgement is not None else "",
+        spend=judgement.spend if judgement is not None else Spend(),
+        entries=(TimelineEntry("verification", body, turn.turn_id if turn is not None else ""),),
     )
 
 

@@ -33,7 +33,8 @@ from geode.store.sessions import find_session
 from geode.store.tables import outbox, sessions
 from geode.tools.workspace import Workspaces
 from geode.turn import TurnParts, TurnRunner
-from geode.verify.judge import PendingJudge
+from geode.verify.judge import Judge, PendingJudge
+from geode.verify.turn_check import VerifyParts
 
 LEASE_S = 30.0
 BINDING: dict[str, Any] = {
@@ -130,6 +131,7 @@ class SpineRoom:
     wakes: NoWakes = field(default_factory=NoWakes)
     desk: Desk = field(default_factory=lambda: Desk("scripted/model"))
     tools: tuple[Tool, ...] = ()
+    judge: Judge = field(default_factory=PendingJudge)
 
     def __post_init__(self) -> None:
         self.door = Inbox(self.store, self.clock, self.settings, self.wakes, self.desk)
@@ -159,7 +161,9 @@ class SpineRoom:
             )
         )
         leases = Leases(self.store, self.clock, name, self.settings.limits.lease_s)
-        parts = TurnParts(services, leases, delivery, channels, PendingJudge())
+        parts = TurnParts(
+            services, leases, delivery, channels, VerifyParts(self.judge, services.clock)
+        )
         runner = TurnRunner(parts)
         return Worker(name, runner, leases, delivery, model, own, services.shelf.workspaces)
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from fakes.loop_fakes import HandClock
 
 from geode.errors import ModelError
 from geode.llm.errors import Overloaded
-from geode.messages import TerminationReason, TurnId
+from geode.messages import Mode, SessionId, TerminationReason, TurnId
 from geode.ports import SystemClock
 from geode.verify.decide import Action, Room, policy_action
-from geode.verify.judge import Judgement, JudgeOutcome, PendingJudge
-from geode.verify.structure import Candidate, StructureCode, StructureVerdict, check_structure
-from geode.verify.turn_check import VerifiedEnd, VerifyBudget, verify_turn_async
+from geode.verify.judge import Judgement, JudgeOutcome, JudgeTerms, PendingJudge
+from geode.verify.structure import (
+    Candidate,
+    CandidateTurn,
+    StructureCode,
+    StructureVerdict,
+    check_structure,
+)
+from geode.verify.turn_check import VerifiedEnd, VerifyBudget, VerifyParts, verify_turn_async
 
 R = TerminationReason
 TURN = TurnId("t1")
@@ -31,7 +37,7 @@ class FixedJudge:
     answer: Judgement | ModelError
     asked: int = 0
 
-    async def judge(self, candidate: Candidate) -> Judgement:
+    async def judge(self, candidate: Candidate, terms: JudgeTerms) -> Judgement:
         self.asked += 1
         if isinstance(self.answer, ModelError):
             raise self.answer
@@ -41,7 +47,7 @@ class FixedJudge:
 class SilentJudge:
     """Never answers."""
 
-    async def judge(self, candidate: Candidate) -> Judgement:
+    async def judge(self, candidate: Candidate, terms: JudgeTerms) -> Judgement:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -54,11 +60,9 @@ async def verify(
     candidate: Candidate, judge: object = None, *, left: int = 2, deadline: float = 2000.0
 ) -> VerifiedEnd:
     return await verify_turn_async(
-        candidate,
-        judge or PendingJudge(),  # type: ignore[arg-type]
+        replace(candidate, turn=CandidateTurn(SessionId("s1"), TURN, Mode.DAEMON)),
+        VerifyParts(judge or PendingJudge(), HandClock()),  # type: ignore[arg-type]
         VerifyBudget(left, deadline),
-        TURN,
-        HandClock(),
     )
 
 
@@ -155,7 +159,7 @@ async def test_judge_that_does_not_answer_in_time_is_a_verification_error() -> N
     clock = SystemClock()
     budget = VerifyBudget(2, clock.monotonic() + 0.02)
 
-    end = await verify_turn_async(GOOD, SilentJudge(), budget, TURN, clock)
+    end = await verify_turn_async(GOOD, VerifyParts(SilentJudge(), clock), budget)
 
     assert end.misses == ("judge_timed_out",)
     assert end.action is Action.ESCALATE

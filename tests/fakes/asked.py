@@ -6,6 +6,7 @@ from sqlalchemy import Connection, select
 
 from geode.messages import SessionId, TurnId
 from geode.store.approvals import NewApproval, add_approval
+from geode.store.reviews import NewReview, add_review
 from geode.store.tables import sessions
 
 
@@ -41,3 +42,25 @@ def put_questions(tx: Connection) -> None:
     for row in rows:
         if row.turn_id:
             add_approval(tx, question(row.id, row.turn_id), 1, expires_at_us=0)
+
+
+def put_reviews(tx: Connection) -> None:
+    """One open review for the turn of every session that has a turn."""
+    rows = tx.execute(select(sessions.c.id, sessions.c.turn_id)).all()
+    for row in rows:
+        if row.turn_id:
+            add_review(tx, candidate(row.id, row.turn_id), 1)
+
+
+def candidate(session_id: str = "s1", turn_id: str = "t1", text: str = "the draft") -> NewReview:
+    """An answer that failed its check."""
+    return NewReview(
+        session_id=SessionId(session_id),
+        turn_id=TurnId(turn_id),
+        chapter=1,
+        pending_text=text,
+        reason="natural",
+        outcome="failed",
+        rule="failed",
+        misses=("names no source",),
+    )

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from fakes.asked import put_questions
+from fakes.asked import put_questions, put_reviews
 from fakes.gate_room import make_tool
 from fakes.scripted_model import say
 from fakes.spine_room import THREAD, SpineRoom
@@ -112,3 +112,5 @@ async def put_in_state(room: SpineRoom, state: SessionState) -> None:
     )
     if state is SessionState.AWAITING_APPROVAL:
         await room.store.write("asked", put_questions)
+    if state is SessionState.AWAITING_REVIEW:
+        await room.store.write("reviewed", put_reviews)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fakes.asked import put_questions
+from fakes.asked import put_questions, put_reviews
 from fakes.contract_discord import DiscordPlatform
 from fakes.contract_platform import ContractPlatform, Who
 from fakes.contract_slack import SlackPlatform
@@ -79,6 +79,8 @@ class Serving:
             tx.execute(moved)
             if state is SessionState.AWAITING_APPROVAL:
                 put_questions(tx)
+            if state is SessionState.AWAITING_REVIEW:
+                put_reviews(tx)
 
         await self.daemon.store.write("suspend", unit)
 

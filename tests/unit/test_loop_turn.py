@@ -267,7 +267,8 @@ async def test_loop_repairs_the_same_request_with_the_miss_as_a_note() -> None:
     assert second.state.attempts == 1
     assert second.state.step == 3
     assert "say something" in room.model.steps[-1].messages[-1].text
-    assert second.unsaved[: len(first.unsaved)] == first.unsaved
+    told = room.model.steps[-1].messages
+    assert told[1 : 1 + len(first.unsaved)] == first.unsaved
 
 
 async def test_loop_repairs_with_every_call_and_result_of_the_first_attempt() -> None:
@@ -278,14 +279,15 @@ async def test_loop_repairs_with_every_call_and_result_of_the_first_attempt() ->
     start = TurnStart((user("hi"),))
 
     first = await room.run(start)
-    second = await room.run(continue_turn(start, first, "say something", None))
+    again = continue_turn(start, first, "say something", None)
+    second = await room.run(again)
 
     assert second.text == "two seen"
     shown = room.model.steps[-1].messages
     assert [c.arguments for m in shown for c in m.calls] == [{"at": 1}, {"at": 2}]
     assert [r.text for m in shown for r in m.results] == ["seen 1", "seen 2"]
-    stored = (*start.history, *room.records.stored, *second.unsaved)
-    assert stored[: len(shown)] == shown
+    assert (*again.history, *second.unsaved)[: len(shown)] == shown
+    assert again.history[: 1 + len(first.saved)] == (*start.history, *first.saved)
 
 
 async def test_loop_gives_a_repair_one_more_round_when_the_steps_are_used_up() -> None:

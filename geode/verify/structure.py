@@ -46,6 +46,8 @@ class Candidate:
     """The candidate still proposes a call that has no result."""
     has_uncertain: bool = False
     """An effect of the turn has an unknown outcome."""
+    requirements: tuple[str, ...] = ()
+    """What the operator's own code asks of it beside the request: bounded, input for the judge."""
     turn: CandidateTurn | None = None
     """None: nobody's, as in a trial of the judge."""
 

@@ -37,6 +37,7 @@ from geode.reply.redaction import Redactor
 from geode.roster import Roster, resolve_channels
 from geode.serve.chat import ChatVerbs
 from geode.serve.health import DaemonHealth, Moment
+from geode.serve.review_control import ReviewControl
 from geode.serve.terminal import TerminalChannel, find_owner
 from geode.session.assembly import build_services, check_profiles
 from geode.session.expiries import Expiries
@@ -225,6 +226,11 @@ class Daemon:
         """What is configured and cannot be used, one sentence each."""
         faults = [self._search.fault] if self._search.fault else []
         return [*faults, *self.roster.degraded.values(), *self.mcp.degraded]
+
+    @property
+    def reviews(self) -> ReviewControl:
+        """What the socket's verbs about withheld answers do."""
+        return ReviewControl(self.store, self.redactor.take_out, self._go_on)
 
     def add_channel(self, channel: Channel) -> None:
         """Serve one more channel; only before `run`."""

@@ -14,7 +14,14 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from geode.cli.chat import ABSENT, WAITS, make_name, note, print_outcome
-from geode.cli.chat_ask import AWAITING, FAILED, Outcome, ask_once
+from geode.cli.chat_ask import (
+    AWAITING,
+    FAILED,
+    REVIEWING,
+    WAITS_FOR_REVIEW,
+    Outcome,
+    ask_once,
+)
 from geode.cli.chat_files import find_path, save_file
 from geode.cli.chat_screen import Screen
 from geode.cli.chat_talk import Lines, Talk
@@ -40,7 +47,7 @@ class Question:
 
 
 def run_ask(question: Question) -> int:
-    """Ask the running daemon; 0: answered, 2: a decision waits, 1: it failed."""
+    """Ask the running daemon; 0: answered, 2: a decision waits, 3: a review, 1: it failed."""
     with TemporaryDirectory(prefix="geode-ask-") as spare:
         text, files = _read_input(question, Path(spare))
         return asyncio.run(_ask(question, text, files))
@@ -82,6 +89,8 @@ async def _ask(question: Question, text: str, files: tuple[Path, ...]) -> int:
         raise ControlError(ABSENT.format(folder=folder)) from None
     finally:
         await talk_lines.close()
+    if outcome.code == REVIEWING:
+        note(WAITS_FOR_REVIEW.format(id=outcome.review))
     _save(question, folder, outcome)
     if question.as_json:
         _print_json(talk, folder, outcome)
@@ -125,6 +134,9 @@ def _print_json(talk: Talk, folder: Path, outcome: Outcome) -> None:
     said = {
         "state": outcome.state,
         "reason": outcome.reason,
+        "termination": outcome.termination,
+        "verification": outcome.verification,
+        "review": outcome.review,
         "answer": outcome.text,
         "conversation": talk.name,
         "session": talk.session,

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from geode.cli.chat_ask import ANSWERED, AWAITING, Outcome, ask_once
+from geode.cli.chat_ask import (
+    ANSWERED,
+    AWAITING,
+    REVIEWING,
+    WAITS_FOR_REVIEW,
+    Outcome,
+    ask_once,
+)
 from geode.cli.chat_plain import LineFeed
 from geode.cli.chat_room import ChatRoom
 from geode.cli.chat_screen import Screen
@@ -72,6 +79,9 @@ async def _pass_lines(talk: Talk, screen: Screen) -> int:
         outcome = await ask_once(talk, line.strip())
         print_outcome(outcome, screen)
         code = outcome.code
+        if code == REVIEWING:
+            note(WAITS_FOR_REVIEW.format(id=outcome.review))
+            break
         if code == AWAITING:
             note(WAITS.format(name=talk.name))
             break

@@ -15,6 +15,12 @@ from geode.reply.sentences import POINTERS
 ANSWERED = 0
 FAILED = 1
 AWAITING = 2
+REVIEWING = 3
+"""The answer did not pass its check and waits for an operator."""
+WAITS_FOR_REVIEW = (
+    "The answer did not pass its check and waits for an operator; "
+    "look at it with: geode reviews show {id}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,11 @@ class Outcome:
     files: tuple[ArrivedFile, ...] = ()
     cards: tuple[ShownCard, ...] = ()
     """Decisions that wait for somebody."""
+    termination: str = ""
+    """How the turn ended, as a mark: `EXTERNAL_VERIFICATION_REQUIRED` has no answer."""
+    verification: str = ""
+    review: str = ""
+    """The review that has to be decided before there is an answer."""
 
 
 async def ask_once(talk: Talk, text: str, files: tuple[Path, ...] = ()) -> Outcome:
@@ -48,6 +59,9 @@ def _conclude(rows: dict[str, dict[str, Any]], asking: Any) -> Outcome:
     cards = tuple(
         card for row in rows.values() if (card := read_card(row)) is not None and card.buttons
     )
+    marks = {name: asking[name] for name in ("termination", "verification", "review")}
+    if asking["review"]:
+        return Outcome(REVIEWING, "", "awaiting_review", asking["reason"], **marks)
     if asking["state"] == "awaiting":
         return Outcome(AWAITING, "", "awaiting", "", cards=cards)
     ours = [rows[each] for each in asking["message_ids"] if each in rows]
@@ -55,7 +69,7 @@ def _conclude(rows: dict[str, dict[str, Any]], asking: Any) -> Outcome:
     files = tuple(file for row in ours for file in read_files(row))
     reason = asking["reason"]
     code = ANSWERED if reason in DELIVERABLE else FAILED
-    return Outcome(code, "\n\n".join(words), "answered", reason, files, cards)
+    return Outcome(code, "\n\n".join(words), "answered", reason, files, cards, **marks)
 
 
 async def _hear_command(talk: Talk, said: dict[str, Any]) -> Outcome:

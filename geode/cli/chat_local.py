@@ -43,7 +43,7 @@ def run_local(config: Path | None, chat: Chat) -> int:
 
 async def _chat_here(loaded: Loaded, chat: Chat) -> int:
     async with run_daemon(loaded) as daemon:
-        line = LocalLine(daemon.chat.verbs)
+        line = LocalLine({**daemon.chat.verbs, **daemon.reviews.verbs})
         return await chat(Lines(line, line), loaded.state_folder)
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from geode.cli.chat_card import LATER, ShownCard, choose
 from geode.cli.chat_files import save_file
 from geode.cli.chat_keys import Interrupts, Keys, LineReader, TypedInterruptError, quiet_keys
 from geode.cli.chat_plain import PlainKeys
+from geode.cli.chat_review import SHOW, ask_about_review, decision_of, review_of
 from geode.cli.chat_screen import QUIET, Screen, show_line
 from geode.cli.chat_talk import News, Talk
+from geode.cli.review_reports import report_review
 from geode.errors import ControlError
 
 NEWS_MAX = 20
@@ -67,6 +71,7 @@ class ChatRoom:
         screen.tell(f"Conversation {self._talk.name}. /help for commands, Ctrl-D leaves.", QUIET)
         for row in (*opened["messages"][-ROWS_SHOWN:], *opened["cards"]):
             screen.show(row)
+        self._follow_review(opened["review"])
         said = [row["markdown"] for row in opened["messages"] if row["kind"] == "said"]
         if not screen.console.is_dumb_terminal:
             self._keys = Keys(said)
@@ -99,9 +104,20 @@ class ChatRoom:
         rows = [row for row in news.rows if not self._talk.is_own(row)]
         for row in rows:
             self._screen.show(row)
+        self._follow_review(news.review)
         # News of before our last message say nothing of it.
         self._is_busy, self._line = news.is_busy or bool(self._talk.awaited), news.line
         return bool(rows)
+
+    def _follow_review(self, review: Mapping[str, Any]) -> None:
+        """Put the question about an answer that waits among the cards, and take old ones away."""
+        card = ask_about_review(review) if review else None
+        waiting = self._screen.cards
+        for known in [each for each in waiting.values() if review_of(each)]:
+            if card is None or known.message_id != card.message_id:
+                waiting.pop(known.message_id)
+        if card is not None and card.message_id not in waiting:
+            self._screen.show_card(card)
 
     async def _watch(self) -> None:
         """Show what is being done until it is done, or something must be decided."""
@@ -227,6 +243,9 @@ class ChatRoom:
             words = await self._read(f"{button.asks}> ", card) or ""
             if not words.strip():
                 return
+        if review_of(card):
+            await self._decide_review(card, decision_of(number), words)
+            return
         try:
             done = await self._talk.press(card.message_id, number, button.label, words)
         except ControlError as error:
@@ -236,3 +255,15 @@ class ChatRoom:
         if done["outcome"] == "decided" or done["reason"] == "card.decided":
             self._screen.cards.pop(card.message_id, None)
             self._is_busy = True
+
+    async def _decide_review(self, card: ShownCard, decision: str, words: str) -> None:
+        review_id = review_of(card)
+        try:
+            if decision == SHOW:
+                self._screen.tell(report_review(await self._talk.show_review(review_id)))
+                return
+            await self._talk.decide_review(review_id, decision, words)
+        except ControlError as error:
+            self._screen.tell(str(error))
+        self._screen.cards.pop(card.message_id, None)
+        self._is_busy = True

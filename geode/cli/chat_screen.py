@@ -61,7 +61,7 @@ class Screen:
         if row["kind"] == "said":
             self.tell(f"You: {clean_text(row['markdown'])}", QUIET)
         elif card is not None:
-            self._show_card(card)
+            self.show_card(card)
         else:
             self.say(row["markdown"], is_answer=row["kind"] == "answer")
         for file in read_files(row):
@@ -77,7 +77,8 @@ class Screen:
         else:
             self.tell(clean_text(text))
 
-    def _show_card(self, card: ShownCard) -> None:
+    def show_card(self, card: ShownCard) -> None:
+        """A card, and whether it still waits for somebody."""
         if card.buttons:
             self.cards[card.message_id] = card
         else:

@@ -37,6 +37,8 @@ class News:
     about: str
     """The message that `asking` is about; empty: none."""
     asking: Mapping[str, Any]
+    review: Mapping[str, Any]
+    """The answer that waits for a decision, by its name; empty: none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,17 @@ class Talk:
             lambda: self._lines.saying.ask("chat.press", name=self.name, key=key, **pressed)
         )
 
+    async def show_review(self, review_id: str) -> dict[str, Any]:
+        """An answer that waits for a decision, with all that it says."""
+        return await self._patiently(
+            lambda: self._lines.saying.ask("reviews.show", id=review_id, personal=True)
+        )
+
+    async def decide_review(self, review_id: str, decision: str, words: str) -> dict[str, Any]:
+        """Decide on it; the conversation goes on with what comes of it."""
+        told: JsonObject = {"id": review_id, "decision": decision, "words": words}
+        return await self._patiently(lambda: self._lines.saying.ask("reviews.decide", **told))
+
     async def _attach(self, path: Path) -> JsonObject:
         try:
             content = await asyncio.to_thread(path.read_bytes)
@@ -132,7 +145,12 @@ class Talk:
             if asking["state"] in OVER and self.awaited == about:
                 self.awaited = ""
             yield News(
-                tuple(view["messages"]), bool(view["is_busy"]), str(view["line"]), about, asking
+                tuple(view["messages"]),
+                bool(view["is_busy"]),
+                str(view["line"]),
+                about,
+                asking,
+                view["review"],
             )
 
     async def _look(self, about: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Annotated, TypeAlias, cast
 import typer
 
 from geode.cli.mcp_commands import mcp_app, trust
+from geode.cli.review_commands import reviews_app
 from geode.errors import GeodeError
 
 FAILED = 1
@@ -28,6 +29,7 @@ sessions_app = typer.Typer(help="Conversations: one per thread.", no_args_is_hel
 effects_app = typer.Typer(help="What tools did to the world, and replies on their way.")
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(effects_app, name="effects")
+app.add_typer(reviews_app, name="reviews")
 app.add_typer(mcp_app, name="mcp")
 app.command()(trust)
 
@@ -110,7 +112,7 @@ def ask(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The answer for a program.")] = False,
 ) -> None:
-    """Ask the running daemon one thing: 0 is answered, 2 waits for a decision, 1 failed."""
+    """Ask the running daemon one thing: 0 is answered, 2 and 3 wait for somebody, 1 failed."""
     from geode.cli.ask import Question, run_ask  # noqa: PLC0415 - the chat is heavy
 
     asked = Question(question, tuple(file or ()), name, save, as_json)

@@ -13,6 +13,7 @@ from geode.ports import NoFailpoints, SystemClock
 from geode.reply.redaction import Redactor
 from geode.serve.control import Control
 from geode.serve.ipc import redact_value
+from geode.serve.review_control import ReviewControl
 from geode.serve.server_control import ServerControl
 from geode.serve.why import WhyGround
 from geode.settings_load import Loaded, load_settings
@@ -56,7 +57,8 @@ async def answer_offline(verb: str, arguments: dict[str, Any], config: Path | No
             control = Control(StoredView(store, loaded), store, clock, ground)
             mcp = await MCPServerManager.open(loaded, store, Redactor(), os.environ)
             servers = ServerControl(mcp, store, is_running=False)
-            answer = await {**control.verbs, **servers.verbs}[verb](arguments)
+            verbs = {**control.verbs, **servers.verbs, **ReviewControl(store).verbs}
+            answer = await verbs[verb](arguments)
         finally:
             await store.close()
     return redact_value(answer, Redactor())
@@ -71,5 +73,7 @@ def _answer_empty(verb: str, arguments: dict[str, Any], loaded: Loaded) -> JsonO
         raise ControlError("No server was ever started here; start one with: geode serve")
     if verb == "effects.list":
         return {"effects": [], "replies": []}
-    kind = "session" if verb.startswith("sessions.") else "effect"
+    if verb == "reviews.list":
+        return {"reviews": []}
+    kind = {"sessions": "session", "reviews": "review"}.get(verb.partition(".")[0], "effect")
     raise ControlError(f"There is no {kind} {str(arguments.get('id', ''))[:80]!r}.")

@@ -84,7 +84,7 @@ async def _run_until(asked: Asked, daemon: Daemon, told: Told) -> None:
     ground = WhyGround(lambda: daemon.settings, daemon.decide_now)
     control = Control(daemon.health, daemon.store, daemon.clock, ground)
     servers = ServerControl(daemon.mcp, daemon.store, is_running=True)
-    verbs = {**control.verbs, **daemon.chat.verbs, **servers.verbs}
+    verbs = {**control.verbs, **daemon.chat.verbs, **daemon.reviews.verbs, **servers.verbs}
     poller = CLIPoller(loaded.state_folder, verbs, redactor=daemon.redactor)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(daemon.run(), name="daemon")

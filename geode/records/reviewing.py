@@ -28,6 +28,8 @@ class ReviewPlace:
     card_reply_to: str = ""
     reply_to: str = ""
     """Under which message the asker is told, in a thread that has none."""
+    is_attended: bool = False
+    """The asker sits at the terminal and decides it there."""
 
 
 def open_review(tx: Tx, new: NewReview, place: ReviewPlace, now_us: int) -> Review:
@@ -39,9 +41,8 @@ def open_review(tx: Tx, new: NewReview, place: ReviewPlace, now_us: int) -> Revi
             review, place.card_reply_to, shows_content=is_elsewhere and not new.is_personal
         )
         cards.open_card(tx, place.card_session, card, now_us)
-    told = NewOutbox(
-        WAITS_KIND, review.id, review_cards.tell_waiting(review), place.reply_to, new.turn_id
-    )
+    tell = review_cards.tell_attended if place.is_attended else review_cards.tell_waiting
+    told = NewOutbox(WAITS_KIND, review.id, tell(review), place.reply_to, new.turn_id)
     add_outbox(tx, new.session_id, told, now_us)
     _note(tx, "review_asked", review, ReviewWord(reviews.OPEN, RUNTIME), now_us)
     return review

@@ -39,9 +39,13 @@ def ask_about_answer(review: Review, reply_to: str, *, shows_content: bool) -> N
     if shows_content:
         body += f"\n\n{review.pending_text}"
     card = Card("Release this answer?", body, (("Review", f"`{review.id}`"),))
-    may_judge = review.outcome == VERIFICATION_ERROR
-    choices = (_RELEASE, _REVISE, _REJECT, *((_JUDGE_AGAIN,) if may_judge else ()))
+    choices = list_choices(may_judge=review.outcome == VERIFICATION_ERROR)
     return NewCard(KIND, review.id, card, choices, say_card(card), reply_to, review.turn_id)
+
+
+def list_choices(*, may_judge: bool) -> tuple[Choice, ...]:
+    """The ways to decide, in their order everywhere."""
+    return (_RELEASE, _REVISE, _REJECT, *((_JUDGE_AGAIN,) if may_judge else ()))
 
 
 def show_decided(review: Review, word: ReviewWord, at_us: int) -> Card:
@@ -71,6 +75,15 @@ def tell_waiting(review: Review) -> str:
     return (
         "I have an answer, but it did not pass its check, so it waits for an operator to look at "
         "it. You will be told here what was decided."
+    )
+
+
+def tell_attended(review: Review) -> str:
+    """The same for somebody at the terminal, who is the operator there."""
+    return (
+        "I have an answer, but it did not pass its check, so it waits for your decision. "
+        f"Look at it with `geode reviews show {review.id}`, and decide it here or with "
+        f"`geode reviews decide {review.id}`."
     )
 
 

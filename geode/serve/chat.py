@@ -138,6 +138,9 @@ class ChatVerbs:
             "asking": {
                 "state": asking.state,
                 "reason": asking.reason,
+                "termination": asking.termination,
+                "verification": asking.verification,
+                "review": asking.review,
                 "message_ids": list(asking.message_ids),
             },
             **self._mood(wanted.thread, talk),
@@ -152,12 +155,14 @@ class ChatVerbs:
 
     def _mood(self, thread: Thread, talk: talks.Talk) -> JsonObject:
         line = self._channel.news.line_of(thread)
+        review = talk.review
         return {
             "session": talk.session_id,
             "state": talk.state,
             "is_busy": talk.is_busy,
             "line": line,
-            "mark": f"{talk.state} {talk.is_busy} {line}",
+            "review": {} if review is None else {"id": review.id, "outcome": review.outcome},
+            "mark": f"{talk.state} {talk.is_busy} {'' if review is None else review.id} {line}",
         }
 
     async def _say(self, arguments: JsonObject) -> JsonValue:

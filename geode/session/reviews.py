@@ -77,7 +77,10 @@ def place_of(save: ReviewSave) -> ReviewPlace:
     claim = save.claim
     is_bound = save.binding is not None and claim.mode in UNATTENDED
     return ReviewPlace(
-        claim.session_id if is_bound else None, claim.reply_to, reply_to=claim.reply_to
+        claim.session_id if is_bound else None,
+        claim.reply_to,
+        reply_to=claim.reply_to,
+        is_attended=claim.mode not in UNATTENDED,
     )
 
 

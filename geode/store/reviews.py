@@ -146,6 +146,13 @@ def find_review(tx: Connection, review_id: str) -> Review | None:
     return None if row is None else _review(row)
 
 
+def find_open(tx: Connection, session_id: str) -> Review | None:
+    """The session's review that waits for somebody."""
+    is_open = and_(reviews.c.session_id == session_id, reviews.c.state == OPEN)
+    row = tx.execute(select(reviews).where(is_open)).first()
+    return None if row is None else _review(row)
+
+
 def find_undone(tx: Connection, turn_id: str) -> Review | None:
     """The decided review of the turn whose decision the turn has not taken up yet."""
     row = tx.execute(

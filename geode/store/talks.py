@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection, func, or_, select
 
-from geode.messages import SessionState, Thread
+from geode.messages import SessionState, TerminationReason, Thread
+from geode.store import reviews
 from geode.store.outbox import OPEN_STATES
+from geode.store.reviews import Review
 from geode.store.sessions import find_session
 from geode.store.tables import cards, inbox, outbox, outbox_parts, sessions, turns
 
 CARDS_MAX = 20
+_MARKS = {each.value: each.name for each in TerminationReason}
 AWAITING = (SessionState.AWAITING_APPROVAL, SessionState.AWAITING_REVIEW)
 
 
@@ -27,11 +30,14 @@ class Talk:
     """Messages that wait for a turn."""
     undelivered: int = 0
     """Outbox rows on their way."""
+    review: Review | None = None
+    """The answer that waits for somebody's decision; of it clients are told the name alone."""
 
     @property
     def is_busy(self) -> bool:
         """Whether something will be said without anybody doing anything."""
-        is_running = self.state == SessionState.RUNNING
+        is_decided = self.state == SessionState.AWAITING_REVIEW and self.review is None
+        is_running = self.state == SessionState.RUNNING or is_decided
         waits = self.queued > 0 and self.state not in AWAITING
         return is_running or waits or self.undelivered > 0
 
@@ -45,6 +51,15 @@ class Asking:
     """Why its turn ended."""
     message_ids: tuple[str, ...] = ()
     """What was said in answer, by the ids that the channel gave."""
+    verification: str = ""
+    """What its check came to."""
+    review: str = ""
+    """The review that has to be decided before there is an answer."""
+
+    @property
+    def termination(self) -> str:
+        """The mark of how the turn ended: `EXTERNAL_VERIFICATION_REQUIRED` has no answer."""
+        return _MARKS.get(self.reason, "")
 
 
 def look_at(tx: Connection, thread: Thread) -> Talk:
@@ -63,6 +78,7 @@ def look_at(tx: Connection, thread: Thread) -> Talk:
         str(state),
         tx.execute(queued).scalar_one(),
         tx.execute(undelivered).scalar_one(),
+        _find_review(tx, session_id, state),
     )
 
 
@@ -81,18 +97,34 @@ def find_asking(tx: Connection, session_id: str, message_id: str) -> Asking:
         return Asking("unknown")
     if row.state in ("removed", "skipped"):
         return Asking("answered", row.state)
-    is_awaiting = row.session in AWAITING
     if not row.turn_id:
-        return Asking("awaiting" if is_awaiting else "queued")
+        return _find_waiting(tx, session_id, row.session) or Asking("queued")
     turn = tx.execute(
-        select(turns.c.reason, turns.c.ended_at_us).where(turns.c.id == row.turn_id)
+        select(turns.c.reason, turns.c.verification, turns.c.ended_at_us).where(
+            turns.c.id == row.turn_id
+        )
     ).one()
     if not turn.ended_at_us:
-        return Asking("awaiting" if is_awaiting else "running")
-    return _find_answer(tx, session_id, row.turn_id, turn.reason)
+        return _find_waiting(tx, session_id, row.session) or Asking("running")
+    return _find_answer(tx, session_id, row.turn_id, turn)
 
 
-def _find_answer(tx: Connection, session_id: str, turn_id: str, reason: str) -> Asking:
+def _find_waiting(tx: Connection, session_id: str, state: str) -> Asking | None:
+    """What the session waits for people for; None: it goes on by itself."""
+    review = _find_review(tx, session_id, state)
+    if review is not None:
+        reason = TerminationReason.EXTERNAL_VERIFICATION_REQUIRED.value
+        return Asking("awaiting", reason, review=review.id)
+    return Asking("awaiting") if state == SessionState.AWAITING_APPROVAL else None
+
+
+def _find_review(tx: Connection, session_id: str, state: str) -> Review | None:
+    if state != SessionState.AWAITING_REVIEW:
+        return None
+    return reviews.find_open(tx, session_id)
+
+
+def _find_answer(tx: Connection, session_id: str, turn_id: str, turn: Any) -> Asking:
     answer = tx.execute(
         select(outbox.c.id, outbox.c.state).where(
             outbox.c.session_id == session_id,
@@ -107,7 +139,7 @@ def _find_answer(tx: Connection, session_id: str, turn_id: str, reason: str) -> 
         .where(outbox_parts.c.outbox_id == answer.id, outbox_parts.c.message_id != "")
         .order_by(outbox_parts.c.number)
     ).scalars()
-    return Asking("answered", reason, tuple(parts))
+    return Asking("answered", turn.reason, tuple(parts), turn.verification)
 
 
 def list_card_keys(tx: Connection, session_id: str) -> list[str]:

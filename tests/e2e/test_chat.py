@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from fakes.card_room import DID_NOT, HAPPENED, PARCEL, burn
 from fakes.gate_room import make_tool
 from fakes.geode_command import run_geode
 from fakes.scripted_model import call, say
-from fakes.terminal_person import TerminalPerson, at_terminal
+from fakes.terminal_person import TerminalPerson, at_terminal, sit
 from fakes.terminal_world import open_terminal
 
 from geode.steps import Effect, ModelReply, StepSnapshot
@@ -19,18 +18,6 @@ from geode.store.tables import cards, inbox, turns
 
 pytestmark = pytest.mark.timeout(90)
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;aGk=\x1b\\\x9b31mred\x9d0;x\x9c and <b>bold</b>\x08\x7f"
-
-
-async def sit(
-    folder: Path, play: Callable[[TerminalPerson], None], *arguments: str, term: str = "xterm"
-) -> None:
-    """Let a person play their part in a thread, while the daemon runs here."""
-
-    def run() -> None:
-        with at_terminal(folder, *arguments, term=term) as person:
-            play(person)
-
-    await asyncio.to_thread(run)
 
 
 async def test_person_talks_commands_leaves_and_comes_back(tmp_path: Path) -> None:

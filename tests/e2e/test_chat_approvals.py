@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fakes.sandbox_room import why_none
 from fakes.scripted_model import call, say
-from fakes.terminal_person import TerminalPerson, at_terminal
+from fakes.terminal_person import TerminalPerson, sit
 from fakes.terminal_world import TerminalWorld, open_terminal
 
 from geode.store.gate_tables import approvals
 from geode.store.tables import receipts, turns
 
 pytestmark = pytest.mark.timeout(90)
-
-
-async def sit(folder: Path, play: Callable[[TerminalPerson], None]) -> None:
-    """Let a person play their part in a thread, while the daemon runs here."""
-
-    def run() -> None:
-        with at_terminal(folder, term="xterm") as person:
-            play(person)
-
-    await asyncio.to_thread(run)
 
 
 def results_of(world: TerminalWorld) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,3 +79,15 @@ def at_terminal(
         yield TerminalPerson(spawned)
     finally:
         spawned.close(force=True)
+
+
+async def sit(
+    folder: Path, play: Callable[[TerminalPerson], None], *arguments: str, term: str = "xterm"
+) -> None:
+    """Let a person play their part in a thread, while the daemon runs here."""
+
+    def run() -> None:
+        with at_terminal(folder, *arguments, term=term) as person:
+            play(person)
+
+    await asyncio.to_thread(run)

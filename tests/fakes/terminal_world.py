@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from fakes.empty_database import lay_database
+from fakes.scripted_judge import ScriptedJudge, Verdict
 from fakes.scripted_model import Scripted, ScriptedModel
 from sqlalchemy import Column, select
 
 from geode.app import Daemon, Seams
 from geode.llm.routes import ModelRoute
 from geode.messages import Mode
+from geode.serve.control import Control
 from geode.serve.ipc import CLIPoller
 from geode.serve.line import SocketLine
+from geode.serve.why import WhyGround
 from geode.settings import Settings
 from geode.settings_load import Loaded
 from geode.steps import Tool
+from geode.verify.judge import Judge
 
 WAIT_S = 10.0
 Row = dict[str, Any]
@@ -34,12 +38,21 @@ class TerminalWorld:
     daemon: Daemon
     model: ScriptedModel
     folder: Path
+    judge: ScriptedJudge
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """What a client is answered on a connection of its own."""
         line = SocketLine(self.folder)
         try:
             return await line.ask(f"chat.{verb}", **arguments)
+        finally:
+            await line.close()
+
+    async def ask_control(self, verb: str, **arguments: Any) -> Any:
+        """The same of a verb outside the chat."""
+        line = SocketLine(self.folder)
+        try:
+            return await line.ask(verb, **arguments)
         finally:
             await line.close()
 
@@ -85,12 +98,12 @@ def open_cards(rows: list[Row]) -> list[Row]:
 
 
 def make_seams(
-    replies: Sequence[Scripted], tools: tuple[Tool, ...] = ()
+    replies: Sequence[Scripted], tools: tuple[Tool, ...] = (), judge: Judge | None = None
 ) -> tuple[Seams, ScriptedModel]:
     """A daemon's seams with that script."""
     model = ScriptedModel(replies)
     route = ModelRoute(model, "scripted/model", "model", 150_000, 8_000)
-    return Seams(route=route, tools=tools, second_look_s=0.2), model
+    return Seams(route=route, tools=tools, judge=judge, second_look_s=0.2), model
 
 
 @asynccontextmanager
@@ -101,10 +114,12 @@ async def open_terminal(
     mode: Mode = Mode.IPC,
     *,
     profile: str = "held",
+    verdicts: Sequence[Verdict] = (),
 ) -> AsyncGenerator[TerminalWorld]:
     """A daemon that serves nothing but its terminal; cancelled and closed at the end.
 
-    The profile `held` grants the tools, without asking; `terminal` is the built-in one.
+    The profile `held` grants the tools, without asking; `terminal` is the built-in one. The judge
+    says the verdicts in order, then passes everything.
     """
     if not (folder / "geode.db").exists():
         lay_database(folder / "geode.db")
@@ -112,10 +127,14 @@ async def open_terminal(
     settings = Settings.model_validate(
         {"agent": {"terminal_profile": profile}, "profiles": {"held": granted}}
     )
-    seams, model = make_seams(replies, tools)
+    judge = ScriptedJudge(list(verdicts))
+    seams, model = make_seams(replies, tools, judge)
     loaded = Loaded(settings, {}, None, folder)
     daemon = await Daemon.open(loaded, environ={}, seams=seams, terminal=mode)
-    poller = CLIPoller(folder, daemon.chat.verbs, redactor=daemon.redactor)
+    ground = WhyGround(lambda: daemon.settings, daemon.decide_now)
+    control = Control(daemon.health, daemon.store, daemon.clock, ground)
+    verbs = {**control.verbs, **daemon.chat.verbs, **daemon.reviews.verbs}
+    poller = CLIPoller(folder, verbs, redactor=daemon.redactor)
     listens = asyncio.Event()
     running = [
         asyncio.create_task(daemon.run()),
@@ -124,7 +143,7 @@ async def open_terminal(
     try:
         async with asyncio.timeout(WAIT_S):
             await listens.wait()
-        yield TerminalWorld(daemon, model, folder)
+        yield TerminalWorld(daemon, model, folder, judge)
     finally:
         for task in running:
             task.cancel()

@@ -36,6 +36,9 @@ async def test_message_is_answered_and_its_fate_is_told(tmp_path: Path) -> None:
         assert asking == {
             "state": "answered",
             "reason": "natural",
+            "termination": "NATURAL",
+            "verification": "passed",
+            "review": "",
             "message_ids": [rows[-1]["id"]],
         }
         assert await world.column(sessions.c.mode) == ["ipc"]

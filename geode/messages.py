@@ -138,6 +138,8 @@ class InboundMessage:
     is_part: bool = False
     """More of what was sent as one follows at once: the turn waits a moment for it."""
     files: tuple[FileRef, ...] = ()
+    skips_verification: bool = False
+    """Its writer wants the answer without a check; heeded of whoever owns the terminal only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from rich.console import Console
 
@@ -44,6 +46,8 @@ class Question:
     """Of the conversation; empty: one of its own."""
     save_to: Path | None = None
     as_json: bool = False
+    skips_verification: bool = False
+    """The answer is wanted without a check; it says so."""
 
 
 def run_ask(question: Question) -> int:
@@ -84,7 +88,8 @@ async def _ask(question: Question, text: str, files: tuple[Path, ...]) -> int:
     talk = Talk(talk_lines, question.name or make_name("ask"), note)
     try:
         opened = await talk.open(0)
-        outcome = await _ask_or_stop(talk, text, files)
+        asking = ask_once(talk, text, files, skips_verification=question.skips_verification)
+        outcome = await _finish_or_stop(talk, asking)
     except DaemonAbsentError:
         raise ControlError(ABSENT.format(folder=folder)) from None
     finally:
@@ -108,9 +113,9 @@ async def _ask(question: Question, text: str, files: tuple[Path, ...]) -> int:
     return outcome.code
 
 
-async def _ask_or_stop(talk: Talk, text: str, files: tuple[Path, ...]) -> Outcome:
+async def _finish_or_stop(talk: Talk, work: Coroutine[Any, Any, Outcome]) -> Outcome:
     """Ctrl-C stops the turn before it leaves."""
-    asking = asyncio.ensure_future(ask_once(talk, text, files))
+    asking = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, asking.cancel)
     try:

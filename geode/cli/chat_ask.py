@@ -42,9 +42,11 @@ class Outcome:
     """The review that has to be decided before there is an answer."""
 
 
-async def ask_once(talk: Talk, text: str, files: tuple[Path, ...] = ()) -> Outcome:
+async def ask_once(
+    talk: Talk, text: str, files: tuple[Path, ...] = (), *, skips_verification: bool = False
+) -> Outcome:
     """Say something, and wait until it is answered, refused, or waits for a decision."""
-    said = await talk.say(text, files)
+    said = await talk.say(text, files, skips_verification=skips_verification)
     rows: dict[str, dict[str, Any]] = {}
     if not talk.awaited:
         return await _hear_command(talk, said)

@@ -111,11 +111,14 @@ def ask(
         Path | None, typer.Option("--save", help="The folder for files that come with the answer.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The answer for a program.")] = False,
+    skip_verification: Annotated[
+        bool, typer.Option("--skip-verification", help="Do not check this answer; it says so.")
+    ] = False,
 ) -> None:
     """Ask the running daemon one thing: 0 is answered, 2 and 3 wait for somebody, 1 failed."""
     from geode.cli.ask import Question, run_ask  # noqa: PLC0415 - the chat is heavy
 
-    asked = Question(question, tuple(file or ()), name, save, as_json)
+    asked = Question(question, tuple(file or ()), name, save, as_json, skip_verification)
     raise typer.Exit(run_ask(asked))
 
 

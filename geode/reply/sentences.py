@@ -12,6 +12,7 @@ ANSWERED_BELOW = "Answered below."
 DECIDED_ABOVE = "Decided above."
 POINTERS = (ANSWERED_BELOW, DECIDED_ABOVE)
 """What a message of ours says once another one says what matters; alone it is worth nothing."""
+NOT_VERIFIED = "(Not verified: the check was skipped for this answer, as asked.)"
 POSSIBLY_DOUBLED = "possibly doubled"
 """Recorded of a part that was sent once more because nobody could look for it."""
 POSSIBLY_LOST = "sent twice, and nobody can tell whether it arrived"

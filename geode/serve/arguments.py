@@ -32,6 +32,14 @@ def read_optional(arguments: JsonObject, name: str) -> str:
     return value
 
 
+def read_flag(arguments: JsonObject, name: str) -> bool:
+    """Yes or no; no when it is not given."""
+    value = arguments.get(name, False)
+    if not isinstance(value, bool):
+        raise ControlError(f"The argument {name!r} is true or false.")
+    return value
+
+
 def read_number(arguments: JsonObject, name: str, lowest: int, highest: int) -> int:
     """A whole number between the two; the lowest when it is not given."""
     value = arguments.get(name, lowest)

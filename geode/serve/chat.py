@@ -11,10 +11,10 @@ from typing import cast
 from geode.errors import ControlError
 from geode.messages import JsonObject, JsonValue, OutboundFile, Thread
 from geode.ports import Intake
-from geode.serve.arguments import allow_only, read_number, read_optional, read_text
+from geode.serve.arguments import allow_only, read_flag, read_number, read_optional, read_text
 from geode.serve.ipc import Verb
 from geode.serve.terminal import FILE_BYTES_MAX, TerminalChannel, key_sent
-from geode.serve.terminal_events import read_press
+from geode.serve.terminal_events import SKIPS_VERIFICATION, read_press
 from geode.serve.terminal_payloads import TEXT_CHARS_MAX, read_buttons, show_message
 from geode.serve.uploads import Uploads
 from geode.settings import TERMINAL
@@ -167,7 +167,7 @@ class ChatVerbs:
 
     async def _say(self, arguments: JsonObject) -> JsonValue:
         """Keep what the person says and hand it in; the same key again is the same message."""
-        allow_only(arguments, "name", "key", "text", "files")
+        allow_only(arguments, "name", "key", "text", "files", SKIPS_VERIFICATION)
         thread, key = self._read_thread(arguments), _read_key(arguments)
         text, files = read_optional(arguments, "text"), _read_files(arguments)
         if len(text) > TEXT_CHARS_MAX:
@@ -179,7 +179,7 @@ class ChatVerbs:
         message = RoomMessage(
             thread,
             f"said:{thread.thread}:{key}",
-            {"text": text},
+            {"text": text, SKIPS_VERIFICATION: read_flag(arguments, SKIPS_VERIFICATION)},
             author=self._channel.owner,
             files=files,
         )

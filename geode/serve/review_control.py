@@ -10,7 +10,7 @@ from geode.messages import JsonObject, JsonValue, SessionId
 from geode.records.reviewing import WORDS_CHARS_MAX, end_review
 from geode.reply import review_cards
 from geode.reply.effect_cards import BY_OPERATOR, show_time
-from geode.serve.arguments import allow_only, read_limit, read_optional, read_text
+from geode.serve.arguments import allow_only, read_flag, read_limit, read_optional, read_text
 from geode.serve.ipc import Verb
 from geode.serve.terminal import find_owner
 from geode.settings import TERMINAL
@@ -75,8 +75,8 @@ class ReviewControl:
         shown = await self._store.read(lambda tx: show_review(tx, review_id, now_us))
         if shown is None:
             raise _unknown(review_id)
-        is_own = shown["platform"] == TERMINAL
-        if shown["is_personal"] and not is_own and arguments.get("personal") is not True:
+        may_see = shown["platform"] == TERMINAL or read_flag(arguments, "personal")
+        if shown["is_personal"] and not may_see:
             shown = {key: value for key, value in shown.items() if key not in WITHHELD}
         return shown
 

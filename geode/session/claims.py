@@ -74,6 +74,8 @@ class Claim:
     """What children of the turn have cost so far."""
     review: Review | None = None
     """What a person decided about the turn's last candidate, not taken up yet."""
+    skips_verification: bool = False
+    """Everybody whose message it answers wants no check of the answer; of this turn only."""
 
     @property
     def is_resumed(self) -> bool:
@@ -153,6 +155,7 @@ def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:
         requesters=tuple(dict.fromkeys(each.sender_id for each in asked)),
         reply_to=asked[-1].reply_to,
         model=terms.model,
+        skips_verification=_skips_verification(row.mode, asked),
     )
     turns.begin_turn(tx, new, terms.now_us)
     history = _recall(tx, row, new.chapter, terms)
@@ -186,6 +189,7 @@ def _begin(tx: Tx, row: Any, terms: ClaimTerms) -> Claim | FilesDue | None:
         position=row.next_position + 1,
         checkpoint=conversation.load_checkpoint(tx, session_id),
         started_at_us=terms.now_us,
+        skips_verification=new.skips_verification,
         shorten_asked=0 if row.chapter_due else row.compact_due,
     )
 
@@ -217,7 +221,13 @@ def _resume(tx: Tx, row: Any, terms: ClaimTerms) -> Claim:
         is_stopped=turn.stopped_by != "",
         children_micro_usd=turn.cost_micro_usd,
         review=reviews.find_undone(tx, turn_id),
+        skips_verification=bool(turn.skips_verification),
     )
+
+
+def _skips_verification(mode: str, asked: Sequence[InboxRow]) -> bool:
+    """Only who sits at the terminal may want that, and a message without the wish undoes it."""
+    return Mode(mode) not in UNATTENDED and all(each.skips_verification for each in asked)
 
 
 def _turn_page(tx: Tx, row: Any) -> int:

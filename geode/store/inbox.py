@@ -36,6 +36,7 @@ _ADD = Statement(
         "reply_to",
         "received_at_us",
         "files",
+        "skips_verification",
     ),
 )
 _COUNT = Statement(
@@ -59,6 +60,7 @@ _WAITING = Statement(
         inbox.c.kind,
         inbox.c.reply_to,
         inbox.c.files,
+        inbox.c.skips_verification,
     )
     .where(inbox.c.session_id == bindparam("session"), inbox.c.state == "queued")
     .order_by(inbox.c.order_key, inbox.c.id)
@@ -105,6 +107,7 @@ class InboxRow:
     reply_to: str
     files: str = ""
     """As the column has it."""
+    skips_verification: int = 0
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
@@ -146,6 +149,7 @@ def add_message(
         "received_at_us": now_us,
         # An edit changes words: the files came with the message itself.
         "files": refs_to_json(message.files) if kind == "message" else "",
+        "skips_verification": int(message.skips_verification),
     }
     return _ADD.scalar(tx, row)
 

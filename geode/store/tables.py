@@ -126,6 +126,7 @@ inbox = Table(
     text_column("turn_id", ""),
     big_column("received_at_us"),
     text_column("files", ""),
+    big_column("skips_verification", 0),
     Index("inbox_session", "session_id", "state"),
     Index("inbox_message", "session_id", "message_id"),
     Index("inbox_turn", "turn_id"),
@@ -136,7 +137,8 @@ inbox = Table(
 )
 """`kind`: message | quote | edit; `state`: queued | taken | done | removed | skipped.
 
-`files`: a JSON array of what was attached and what came of it, or empty.
+`files`: a JSON array of what was attached and what came of it, or empty; `skips_verification`: 1
+when its writer, at the terminal, wants its answer without a check.
 """
 
 turns = Table(
@@ -172,13 +174,15 @@ turns = Table(
     big_column("repair_input_tokens", 0),
     big_column("repair_output_tokens", 0),
     big_column("repair_cost_micro_usd", 0),
+    big_column("skips_verification", 0),
     Index("turns_session", "session_id", "number"),
     sqlite_strict=True,
 )
 """`stopped_by`: not empty once a person wants the turn to end without an answer.
 
 `cost_micro_usd` and the tokens beside it are the answer's own with its repairs; `repair_*` is the
-part of them that the attempts after the first used, `judge_*` comes on top.
+part of them that the attempts after the first used, `judge_*` comes on top. `skips_verification`:
+1 when everybody whose message it answers wants no check of it.
 """
 
 messages = Table(

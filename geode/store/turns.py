@@ -26,6 +26,7 @@ _BEGIN = Statement(
         "reply_to",
         "model",
         "started_at_us",
+        "skips_verification",
     ),
 )
 _READ = Statement(select(turns).where(turns.c.id == bindparam("turn")))
@@ -72,6 +73,7 @@ class NewTurn:
     requesters: tuple[str, ...]
     reply_to: str
     model: str
+    skips_verification: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ def begin_turn(tx: Connection, new: NewTurn, now_us: int) -> None:
         "reply_to": new.reply_to,
         "model": new.model,
         "started_at_us": now_us,
+        "skips_verification": int(new.skips_verification),
     }
     _BEGIN.run(tx, row)
 

@@ -10,11 +10,13 @@ import pytest
 from fakes.card_room import HAPPENED, PARCEL, burn
 from fakes.gate_room import make_tool
 from fakes.geode_command import GEODE, Ended, command_environ, run_geode
+from fakes.scripted_judge import FAILED
 from fakes.scripted_model import call, say
 from fakes.terminal_world import TerminalWorld, open_terminal
 
 from geode.llm.errors import Refused
 from geode.messages import SessionState
+from geode.reply.sentences import NOT_VERIFIED
 from geode.steps import Effect, ModelReply, StepSnapshot
 from geode.store.tables import cards, inbox, sessions
 
@@ -134,3 +136,10 @@ async def test_lines_of_a_pipe_are_messages_and_nobody_decides_through_it(tmp_pa
         assert "\x1b" not in ended.out
         assert await world.column(cards.c.state) == ["open"]
         assert HAPPENED not in (await world.column(inbox.c.text))
+
+
+async def test_question_may_skip_its_check_and_its_answer_says_so(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, [say("Four")], verdicts=[FAILED]):
+        ended = await ask(tmp_path, "--skip-verification", "What is two and two?")
+
+    assert (ended.code, ended.out) == (0, f"Four\n\n{NOT_VERIFIED}\n")

@@ -12,6 +12,7 @@ from geode.hooks.registry import HookRegistry
 from geode.records.call_entries import CallEnding
 from geode.records.outcomes import explain_uncertain
 from geode.store.receipts import ReceiptState, Settlement
+from geode.tools.urls import find_urls
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,13 @@ class Afterword:
     def apply(self, text: str) -> str:
         """The text as the model sees it."""
         return self.withheld or (say(text + self.added) if self.added else text)
+
+    def keeps_urls(self, *, named: bool) -> bool:
+        """Whether the addresses in the text may still be opened: a hook's own never may.
+
+        Text cannot be taken apart again once it is stored, so a hook's address closes them all.
+        """
+        return named and not self.withheld and not find_urls(self.added)
 
 
 NOTHING_SAID = Afterword()

@@ -129,8 +129,8 @@ class EffectRun:
         settlement = apply_to_settlement(said, settlement, admitted)
         await self._write(settlement, said)
         result = result_of_settlement(admitted.tool.name, admitted.call.call_id, settlement)
-        if isinstance(end, Done) and end.names_urls:
-            result = replace(result, names_urls=True)
+        if isinstance(end, Done):
+            result = replace(result, names_urls=said.keeps_urls(named=end.names_urls))
         is_uncertain = settlement.state is ReceiptState.UNCERTAIN
         return EffectOutcome(result, admitted.context.operation_id if is_uncertain else None)
 

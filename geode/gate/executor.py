@@ -131,7 +131,11 @@ class ToolExecutor:
         said = await ask_hooks(
             self._parts.hooks, admitted, ending_of(end), result.text, is_error=result.is_error
         )
-        result = replace(result, text=said.apply(result.text))
+        result = replace(
+            result,
+            text=said.apply(result.text),
+            names_urls=said.keeps_urls(named=result.names_urls),
+        )
         last = entry_of_outcome(
             call,
             context,

@@ -60,6 +60,8 @@ _QuickValidator = cast(
 )
 _NO_DOCUMENTS: Registry[object] = Registry()
 """Empty, because the default one fetches remote references."""
+_BROKEN = (Unresolvable, RecursionError, ValueError, ArithmeticError, TypeError)
+"""What the library raises for a schema that passes its own check and cannot be used after all."""
 Check = Callable[[JsonObject], Fault | None]
 
 
@@ -111,7 +113,7 @@ def compile_check(schema: JsonObject) -> Check:
             if validator.is_valid(arguments):
                 return None
             error = min(validator.iter_errors(arguments), key=lambda e: len(e.absolute_path))
-        except (Unresolvable, RecursionError) as broken:
+        except _BROKEN as broken:
             return _unusable(broken)
         return Fault("schema.mismatch", _explain(error))
 
@@ -119,11 +121,11 @@ def compile_check(schema: JsonObject) -> Check:
 
 
 def _schema_fault(schema: JsonObject) -> Fault | None:
-    if any(not reference.startswith("#") for reference in _references(schema)):
-        return Fault("schema.remote_ref", "The tool's schema refers to another document.")
     try:
+        if any(not reference.startswith("#") for reference in _references(schema)):
+            return Fault("schema.remote_ref", "The tool's schema refers to another document.")
         Draft202012Validator.check_schema(_plain(schema))
-    except SchemaError as error:
+    except (SchemaError, *_BROKEN) as error:
         return _unusable(error)
     return None
 

@@ -97,6 +97,9 @@ def _judge(
         schema = make_plain(definition.schema)
     except McpSchemaError as error:
         return _refused(server, tool, str(error))
+    except (ValueError, RecursionError):
+        # The definition's text without secrets need not be JSON any more.
+        return _refused(server, tool, "its definition cannot be read")
     return Offer(tool, shown_name(server, tool, written), written, definition, schema)
 
 

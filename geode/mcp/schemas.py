@@ -22,6 +22,7 @@ NODES_MAX = 2_000
 DEPTH_MAX = 24
 BYTES_MAX = 48_000
 NAME_CHARS_MAX = 128
+PLACE_DIGITS_MAX = 6
 
 _SCHEMA_MAPS = frozenset({"properties", "dependentSchemas"})
 _SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -54,7 +55,10 @@ def make_plain(schema: JsonObject) -> JsonObject:
     It allows at least what the given one allows. Raises `McpSchemaError` with the reason.
     """
     plain = _Plainer(schema).run()
-    text = json.dumps(plain)
+    try:
+        text = json.dumps(plain, allow_nan=False)
+    except ValueError:
+        raise McpSchemaError("its schema has a number that is none") from None
     if len(text) > BYTES_MAX:
         raise McpSchemaError(f"its schema has more than {BYTES_MAX:,} bytes")
     try:
@@ -123,7 +127,7 @@ class _Plainer:
             key = part.replace("~1", "/").replace("~0", "~")
             if isinstance(node, dict) and key in node:
                 node = node[key]
-            elif isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+            elif isinstance(node, list) and _is_place(key) and int(key) < len(node):
                 node = node[int(key)]
             else:
                 raise McpSchemaError("its schema refers to a part that it does not have")
@@ -174,6 +178,11 @@ class _Plainer:
         told = f"(pattern: {clean_words(pattern, FIELD_CHARS_MAX)})"
         said = plain.get("description")
         plain["description"] = f"{said} {told}" if isinstance(said, str) else told
+
+
+def _is_place(key: str) -> bool:
+    # No list is so long, and endless digits are no number to Python.
+    return key.isdecimal() and len(key) <= PLACE_DIGITS_MAX
 
 
 def _check_names(properties: JsonObject) -> None:

@@ -165,3 +165,29 @@ def test_long_list_of_unique_items_is_checked_without_comparing_each_with_each()
 
     assert read(tool_with(schema), {"a": items}) == {"a": items}
     assert fault_of(tool_with(schema), {"a": [*items, items[0]]}).rule == "schema.mismatch"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param({"multipleOf": float("nan")}, id="no number"),
+        pytest.param({"$ref": "#/$defs/x"}, id="endless reference"),
+        pytest.param({"$ref": "#/$defs/gone"}, id="reference to nothing"),
+    ],
+)
+def test_schema_that_breaks_its_check_fits_nothing_and_raises_nothing(schema: Any) -> None:
+    whole: JsonObject = {
+        "type": "object",
+        "properties": {"a": schema},
+        "$defs": {"x": {"$ref": "#/$defs/x"}},
+    }
+
+    assert fault_of(tool_with(whole), {"a": 1.5}).rule == "schema.invalid"
+
+
+def test_endlessly_deep_schema_fits_nothing_and_raises_nothing() -> None:
+    schema: JsonObject = {}
+    for _ in range(3_000):
+        schema = {"not": schema}
+
+    assert fault_of(tool_with({"properties": {"a": schema}}), {"a": 1}).rule == "schema.invalid"

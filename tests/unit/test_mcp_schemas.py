@@ -12,7 +12,11 @@ from jsonschema import Draft202012Validator
 
 from geode.errors import McpSchemaError
 from geode.gate.schema import compile_check
+from geode.mcp.definitions import read_definition
+from geode.mcp.listing import judge_listing
 from geode.mcp.schemas import make_plain
+from geode.settings_mcp import McpServerSettings, McpToolSettings
+from geode.store.pinned_tools import Pin
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -102,6 +106,36 @@ _LEAVES: list[Any] = [
     {"pattern": "^a"},
     True,
 ]
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        pytest.param({"multipleOf": float("nan")}, "a number that is none", id="no number"),
+        pytest.param({"maximum": float("inf")}, "a number that is none", id="no end"),
+        pytest.param({"$ref": "#/prefixItems/" + "1" * 5_000}, "does not have", id="long place"),
+    ],
+)
+def test_schema_that_nothing_can_be_held_against_is_refused(part: Any, reason: str) -> None:
+    with pytest.raises(McpSchemaError, match=reason):
+        make_plain({**_object(a=part), "prefixItems": [{}]})
+
+
+def test_definition_that_is_no_json_without_its_secrets_takes_only_itself_away() -> None:
+    rows = [
+        {"name": "bad", "inputSchema": _object(a={"maximum": 12345678})},
+        {"name": "good", "inputSchema": _object(a={"maximum": 5})},
+    ]
+    found = [read_definition(row, lambda text: text.replace("12345678", "[out]")) for row in rows]
+    settings = McpServerSettings(
+        command=("s",), tools={name: McpToolSettings(effect="read") for name in ("bad", "good")}
+    )
+    pins = {each.tool: Pin("s", each.tool, each.digest, each.text, "op") for each in found}
+
+    listing = judge_listing("s", settings, found, pins)
+
+    assert list(listing.offers) == ["good"]
+    assert listing.absences["bad"].rule == "mcp.definition_refused"
 
 
 def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -18,10 +18,11 @@ from mcp.client.stdio import StdioServerParameters
 
 from bench.cases import Figures
 from geode.gate.executor import ToolExecutor
+from geode.hooks.asking import RegisteredHook
 from geode.hooks.build import Hooks
 from geode.hooks.code import PythonCode
 from geode.hooks.decisions import Proceed
-from geode.hooks.registry import HookRegistry, RegisteredHook
+from geode.hooks.registry import HookRegistry
 from geode.llm.routes import open_route
 from geode.log import configure_logging
 from geode.mcp.manager import MCPServerManager

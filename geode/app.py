@@ -148,7 +148,7 @@ class Daemon:
                 self._leases,
                 self.delivery,
                 self.channels,
-                VerifyParts(seams.judge or PendingJudge(), self.clock),
+                VerifyParts(seams.judge or PendingJudge(), self.clock, services.gate.hooks),
             )
         )
         self.lanes = LaneQueue(

@@ -1,20 +1,22 @@
-"""`[hooks]`: the operator's own code that is asked about calls, or told what happened."""
+"""`[hooks]`: the operator's own code, asked about calls and answers, or told what happened."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from geode.settings_secrets import SecretRef
-from geode.settings_section import Section, ToolNames, list_to_tuple, refuse_unbuilt
+from geode.settings_section import Section, ToolNames, list_to_tuple
 
 HOOK_S_MAX = 10.0
 """A hook that has not answered by then has denied."""
 
-DecisionEvent: TypeAlias = Literal["PreToolUse", "PermissionRequest", "PostToolUse"]
+DecisionEvent: TypeAlias = Literal[
+    "PreToolUse", "PermissionRequest", "PostToolUse", "PreVerify", "PostVerify", "Stop"
+]
 LifecycleName: TypeAlias = Literal[
     "turn_started",
     "tool_proposed",
@@ -22,6 +24,9 @@ LifecycleName: TypeAlias = Literal[
     "tool_ended",
     "approval_asked",
     "approval_decided",
+    "verification_decided",
+    "review_asked",
+    "review_decided",
     "turn_ended",
 ]
 
@@ -47,9 +52,6 @@ def _check_env(value: Mapping[str, SecretRef]) -> Mapping[str, SecretRef]:
 Words = Annotated[
     tuple[Annotated[str, AfterValidator(_check_word)], ...], BeforeValidator(list_to_tuple)
 ]
-Unbuilt = Annotated[
-    tuple[object, ...], BeforeValidator(list_to_tuple), AfterValidator(refuse_unbuilt)
-]
 
 
 class CodeSettings(Section):
@@ -74,10 +76,15 @@ class CodeSettings(Section):
 
 
 class HookSettings(CodeSettings):
-    """One decision hook."""
+    """One hook that is asked about calls."""
 
     tools: ToolNames = ()
     """Exact names; empty: every tool."""
+
+
+def list_tools(code: CodeSettings) -> tuple[str, ...]:
+    """The tools that a hook is about; empty: every tool, or none at all."""
+    return code.tools if isinstance(code, HookSettings) else ()
 
 
 class ObserverSettings(CodeSettings):
@@ -87,6 +94,7 @@ class ObserverSettings(CodeSettings):
     """Empty: every event."""
 
 
+CodeList = Annotated[tuple[CodeSettings, ...], BeforeValidator(list_to_tuple)]
 HookList = Annotated[tuple[HookSettings, ...], BeforeValidator(list_to_tuple)]
 ObserverList = Annotated[tuple[ObserverSettings, ...], BeforeValidator(list_to_tuple)]
 
@@ -97,18 +105,22 @@ class HooksSettings(Section):
     PreToolUse: HookList = ()
     PermissionRequest: HookList = ()
     PostToolUse: HookList = ()
+    PreVerify: CodeList = ()
+    """Asked about answers, as are the two after it; these know no tools."""
+    PostVerify: CodeList = ()
+    Stop: CodeList = ()
     Observe: ObserverList = ()
     """Told what happened; asked nothing."""
-    PreVerify: Unbuilt = ()
-    PostVerify: Unbuilt = ()
-    Stop: Unbuilt = ()
 
-    def list_decisions(self) -> Iterator[tuple[DecisionEvent, str, HookSettings]]:
+    def list_decisions(self) -> Iterator[tuple[DecisionEvent, str, CodeSettings]]:
         """Every decision hook with its event and its name, `PreToolUse[1]`."""
-        lists: tuple[tuple[DecisionEvent, HookList], ...] = (
+        lists: tuple[tuple[DecisionEvent, Sequence[CodeSettings]], ...] = (
             ("PreToolUse", self.PreToolUse),
             ("PermissionRequest", self.PermissionRequest),
             ("PostToolUse", self.PostToolUse),
+            ("PreVerify", self.PreVerify),
+            ("PostVerify", self.PostVerify),
+            ("Stop", self.Stop),
         )
         for event, hooks in lists:
             for number, hook in enumerate(hooks, start=1):

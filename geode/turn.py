@@ -290,7 +290,11 @@ class TurnRunner:
         end = finished.end
         entry = TimelineEntry(
             "turn_ended",
-            {"reason": end.reason.value, "verification": finished.verification},
+            {
+                "reason": end.reason.value,
+                "verification": finished.verification,
+                "completed": end.reason in DELIVERABLE,
+            },
             claim.turn_id,
         )
         save = CheckpointSave(

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from geode.errors import ConfigError
+from geode.hooks.asking import RegisteredHook
 from geode.hooks.code import CommandCode, PythonCode, PythonObserver
 from geode.hooks.observers import HookSystem, RegisteredObserver
 from geode.hooks.processes import Command, Processes
 from geode.hooks.programs import SEARCH_PATH, HookPlace, find_entry_point, find_faults, find_program
-from geode.hooks.registry import HookRegistry, RegisteredHook
+from geode.hooks.registry import HookRegistry
 from geode.hooks.wire import ANSWER_BYTES_MAX
 from geode.records.guard import Raised, run_guarded
-from geode.settings_hooks import CodeSettings, DecisionEvent, HooksSettings
+from geode.settings_hooks import CodeSettings, DecisionEvent, HooksSettings, list_tools
 from geode.settings_secrets import resolve_secret
 
 DECIDING_MAX = 8
@@ -48,7 +49,7 @@ async def build_hooks(
             code = CommandCode(name, command, deciding)
         else:
             code = PythonCode(await _load(name, hook.entry_point))
-        registered = RegisteredHook(name, code, frozenset(hook.tools), hook.timeout_s)
+        registered = RegisteredHook(name, code, frozenset(list_tools(hook)), hook.timeout_s)
         found.setdefault(event, []).append(registered)
     observers: list[RegisteredObserver] = []
     for name, each in settings.list_observers():

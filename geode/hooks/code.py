@@ -5,24 +5,27 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from geode.errors import HookError
+from geode.hooks.candidates import JudgedCandidate, ShownCandidate
 from geode.hooks.decisions import EndedCall, ProposedCall
 from geode.hooks.events import LifecycleEvent
 from geode.hooks.processes import Command, ProcessEnd, Processes
-from geode.hooks.wire import describe_call, describe_event, read_answer
+from geode.hooks.wire import describe_call, describe_candidate, describe_event, read_answer
 from geode.log import get_logger
 from geode.settings_hooks import DecisionEvent
 from geode.tools.output import decode_text
 
 log = get_logger(__name__)
 
+Question: TypeAlias = ProposedCall | EndedCall | ShownCandidate | JudgedCandidate
+
 
 class DecidingCode(Protocol):
-    """Code that is asked about a call; what it answers is judged by whoever asks."""
+    """Code that is asked about a call or an answer; what it says is judged by whoever asks."""
 
-    async def ask(self, event: DecisionEvent, call: ProposedCall | EndedCall) -> object:
+    async def ask(self, event: DecisionEvent, question: Question) -> object:
         """Its decision; raises `HookError` when there is none."""
         ...
 
@@ -43,9 +46,9 @@ class CommandCode:
     command: Command
     processes: Processes
 
-    async def ask(self, event: DecisionEvent, call: ProposedCall | EndedCall) -> object:
+    async def ask(self, event: DecisionEvent, question: Question) -> object:
         """Run it and read its decision."""
-        end = await self.processes.run(self.command, describe_call(event, call))
+        end = await self.processes.run(self.command, _describe(event, question))
         self._demand_success(end)
         return read_answer(event, self.name, end.stdout)
 
@@ -65,13 +68,13 @@ class CommandCode:
 class PythonCode:
     """An async callable of an installed package; it is given copies and keeps nothing of ours."""
 
-    deciding: Callable[[ProposedCall | EndedCall], Awaitable[object]]
+    deciding: Callable[[Question], Awaitable[object]]
 
-    async def ask(self, event: DecisionEvent, call: ProposedCall | EndedCall) -> object:
+    async def ask(self, event: DecisionEvent, question: Question) -> object:
         """Await its decision; the event is that under which it is configured."""
         del event
         try:
-            return await self.deciding(_copy_call(call))
+            return await self.deciding(_copy(question))
         except SystemExit:
             raise HookError("tried to end the process") from None
 
@@ -90,12 +93,20 @@ class PythonObserver:
             raise HookError("tried to end the process") from None
 
 
-def _copy_call(call: ProposedCall | EndedCall) -> ProposedCall | EndedCall:
-    if isinstance(call, EndedCall):
-        proposed = call.proposed
+def _describe(event: DecisionEvent, question: Question) -> bytes:
+    if isinstance(question, ShownCandidate | JudgedCandidate):
+        return describe_candidate(event, question)
+    return describe_call(event, question)
+
+
+def _copy(question: Question) -> Question:
+    if isinstance(question, ShownCandidate | JudgedCandidate):
+        return copy.deepcopy(question)
+    if isinstance(question, EndedCall):
+        proposed = question.proposed
         copied = replace(proposed, arguments=copy.deepcopy(proposed.arguments))
-        return replace(call, proposed=copied)
-    return replace(call, arguments=copy.deepcopy(call.arguments))
+        return replace(question, proposed=copied)
+    return replace(question, arguments=copy.deepcopy(question.arguments))
 
 
 def _find_fault(end: ProcessEnd) -> str:

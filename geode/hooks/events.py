@@ -16,6 +16,9 @@ TOOL_REFUSED: Final = "tool_refused"
 TOOL_ENDED: Final = "tool_ended"
 APPROVAL_ASKED: Final = "approval_asked"
 APPROVAL_DECIDED: Final = "approval_decided"
+VERIFICATION_DECIDED: Final = "verification_decided"
+REVIEW_ASKED: Final = "review_asked"
+REVIEW_DECIDED: Final = "review_decided"
 TURN_ENDED: Final = "turn_ended"
 
 BODY_FIELDS: Mapping[LifecycleName, tuple[str, ...]] = {
@@ -25,7 +28,10 @@ BODY_FIELDS: Mapping[LifecycleName, tuple[str, ...]] = {
     TOOL_ENDED: ("operation", "call_id", "tool", "ending", "elapsed_ms"),
     APPROVAL_ASKED: ("operation", "tool", "state"),
     APPROVAL_DECIDED: ("operation", "tool", "state", "scope", "by"),
-    TURN_ENDED: ("reason", "verification"),
+    VERIFICATION_DECIDED: ("action", "rule", "outcome", "structure", "attempt", "candidate"),
+    REVIEW_ASKED: ("review", "candidate", "outcome", "rule", "state"),
+    REVIEW_DECIDED: ("review", "candidate", "outcome", "rule", "state", "by"),
+    TURN_ENDED: ("reason", "verification", "completed"),
 }
 """Facts without content: what was said and done stands in the conversation and the timeline."""
 
@@ -36,6 +42,9 @@ _KINDS: Mapping[str, LifecycleName] = {
     "tool_outcome": TOOL_ENDED,
     "approval_asked": APPROVAL_ASKED,
     "approval_ended": APPROVAL_DECIDED,
+    "verification": VERIFICATION_DECIDED,
+    "review_asked": REVIEW_ASKED,
+    "review_decided": REVIEW_DECIDED,
     "turn_ended": TURN_ENDED,
 }
 """Every event is a row of the timeline that is committed: what is told is on record."""

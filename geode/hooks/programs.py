@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from geode.errors import ConfigError
-from geode.settings_hooks import CodeSettings, HooksSettings
+from geode.settings_hooks import CodeSettings, HooksSettings, list_tools
 from geode.settings_load import Loaded
 from geode.settings_secrets import SecretMissingError, resolve_secret
 
@@ -62,7 +62,7 @@ def find_faults(
 def check_tools(hooks: HooksSettings, known: Collection[str]) -> None:
     """A hook about a tool that does not exist would guard nothing: say so now."""
     for _, name, hook in hooks.list_decisions():
-        unknown = sorted(set(hook.tools).difference(known))
+        unknown = sorted(set(list_tools(hook)).difference(known))
         if unknown:
             raise ConfigError(
                 f"hooks.{name} is about {', '.join(unknown)}, which this GEODE does not have; "

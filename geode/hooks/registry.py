@@ -1,13 +1,25 @@
-"""The decision hooks of the gate, asked in the order of the configuration."""
+"""The decision hooks of the gate and of completion, asked in the order of the configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Final
 
-from geode.errors import HookError
-from geode.hooks.answers import is_same, judge_answer
-from geode.hooks.code import DecidingCode
+from geode.hooks.answers import is_same
+from geode.hooks.asking import Failed, RegisteredHook, ask_hook
+from geode.hooks.candidates import (
+    Accept,
+    Continue,
+    Escalate,
+    JudgedCandidate,
+    PostVerify,
+    Revise,
+    ShownCandidate,
+    Stop,
+    Strengthen,
+)
 from geode.hooks.decisions import (
     AddContext,
     AskPerson,
@@ -22,49 +34,24 @@ from geode.hooks.decisions import (
     Rewrite,
     Withhold,
 )
-from geode.hooks.waiting import LATE, wait_for
-from geode.log import get_logger
 from geode.messages import JsonObject
-from geode.records.guard import Raised
-from geode.settings_hooks import HOOK_S_MAX, DecisionEvent
+from geode.settings_hooks import DecisionEvent
 
-log = get_logger(__name__)
-
-Decision = PreToolUse | PostToolUse
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredHook:
-    """One hook under the name that the configuration gives it: `PreToolUse[1]`."""
-
-    name: str
-    code: DecidingCode
-    tools: frozenset[str] = frozenset()
-    """Empty: every tool."""
-    timeout_s: float = HOOK_S_MAX
-
-    def is_about(self, tool: str) -> bool:
-        """Whether it is asked about this tool."""
-        return not self.tools or tool in self.tools
+HOOK_FAILED: Final = "hook_failed"
+"""The miss of a candidate that a hook could not look at."""
+SecondsLeft = Callable[[], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The hook gave no decision; `why` completes "it …"."""
-
-    why: str
-
-    @property
-    def sentence(self) -> str:
-        """For the model and the record."""
-        return f"The hook failed: it {self.why}."
+def _no_limit() -> float:
+    return inf
 
 
 class HookRegistry:
     """Every decision hook by its event; without any, nothing objects.
 
     A hook only ever strengthens: it may stop a call, change it before every check is done again,
-    or ask for a person. One that fails in any way has denied.
+    or ask for a person; it may let a candidate fail, and never lets one pass. One that fails in
+    any way has denied.
     """
 
     def __init__(
@@ -74,8 +61,8 @@ class HookRegistry:
 
     @property
     def has_hooks(self) -> bool:
-        """Whether any is registered, so that the gate of a service without hooks pays nothing."""
-        return any(self._hooks.values())
+        """Whether any is about calls, so that the gate of a service without them pays nothing."""
+        return any(map(self.has, ("PreToolUse", "PermissionRequest", "PostToolUse")))
 
     async def pre_tool_use(self, call: ProposedCall) -> PreToolUse:
         """The first objection, else a request for approval, else a rewrite; who fails blocks.
@@ -85,7 +72,7 @@ class HookRegistry:
         asked: AskPerson | None = None
         rewritten: Rewrite | None = None
         for hook in self._about("PreToolUse", call.tool):
-            answer = await self._ask(hook, "PreToolUse", call)
+            answer = await ask_hook(hook, "PreToolUse", call)
             arguments: JsonObject | None = None
             match answer:
                 case Failed():
@@ -109,7 +96,7 @@ class HookRegistry:
     async def permission_request(self, call: ProposedCall) -> PermissionRequest:
         """Asked before a person is: a hook may say no in their place, never yes."""
         for hook in self._about("PermissionRequest", call.tool):
-            answer = await self._ask(hook, "PermissionRequest", call)
+            answer = await ask_hook(hook, "PermissionRequest", call)
             if isinstance(answer, Failed):
                 return Block(hook.name, answer.sentence, has_failed=True)
             if isinstance(answer, Block):
@@ -120,7 +107,7 @@ class HookRegistry:
         """What is added to the result, in order; or one `Withhold`, also from one that fails."""
         added: list[AddContext] = []
         for hook in self._about("PostToolUse", call.proposed.tool):
-            answer = await self._ask(hook, "PostToolUse", call)
+            answer = await ask_hook(hook, "PostToolUse", call)
             if isinstance(answer, Failed):
                 return (Withhold(hook.name, answer.sentence, has_failed=True),)
             if isinstance(answer, Withhold):
@@ -132,20 +119,54 @@ class HookRegistry:
     def _about(self, event: DecisionEvent, tool: str) -> tuple[RegisteredHook, ...]:
         return tuple(hook for hook in self._hooks.get(event, ()) if hook.is_about(tool))
 
-    async def _ask(
-        self, hook: RegisteredHook, event: DecisionEvent, call: ProposedCall | EndedCall
-    ) -> Decision | Failed:
-        async def decide() -> Decision | Failed:
-            try:
-                return judge_answer(event, hook.name, await hook.code.ask(event, call))
-            except HookError as error:
-                return Failed(str(error))
+    def has(self, event: DecisionEvent) -> bool:
+        """Whether any is registered for the event."""
+        return bool(self._hooks.get(event))
 
-        answer = await wait_for(hook.name, decide, hook.timeout_s)
-        if answer is LATE:
-            answer = Failed(f"gave no answer within {hook.timeout_s:g} s")
-        if isinstance(answer, Raised):
-            answer = Failed(f"raised {type(answer.error).__name__}")
-        if isinstance(answer, Failed):
-            log.warning("hook_failed", hook=hook.name, why=answer.why)
-        return answer
+    async def pre_verify(
+        self, candidate: ShownCandidate, seconds_left: SecondsLeft = _no_limit
+    ) -> tuple[Strengthen, ...]:
+        """What is added, in order; one that fails is the last and adds `HOOK_FAILED`."""
+        added: list[Strengthen] = []
+        for hook in self._hooks.get("PreVerify", ()):
+            answer = await ask_hook(hook, "PreVerify", candidate, seconds_left())
+            if isinstance(answer, Failed):
+                missed = (HOOK_FAILED,)
+                added.append(
+                    Strengthen(hook.name, misses=missed, reason=answer.sentence, has_failed=True)
+                )
+                break
+            if isinstance(answer, Strengthen):
+                added.append(answer)
+        return tuple(added)
+
+    async def post_verify(
+        self, judged: JudgedCandidate, seconds_left: SecondsLeft = _no_limit
+    ) -> PostVerify:
+        """The strongest word, of equal ones the first; one that fails escalates."""
+        strongest: PostVerify = Proceed()
+        for hook in self._hooks.get("PostVerify", ()):
+            answer = await ask_hook(hook, "PostVerify", judged, seconds_left())
+            match answer:
+                case Failed():
+                    return Escalate(hook.name, answer.sentence, has_failed=True)
+                case Escalate():
+                    return answer
+                case Revise() if not isinstance(strongest, Revise):
+                    strongest = answer
+                case Accept() if isinstance(strongest, Proceed):
+                    strongest = answer
+                case _:
+                    pass
+        return strongest
+
+    async def stop(self, judged: JudgedCandidate, seconds_left: SecondsLeft = _no_limit) -> Stop:
+        """The first request to go on, unless one behind it fails: that escalates."""
+        asked: Continue | None = None
+        for hook in self._hooks.get("Stop", ()):
+            answer = await ask_hook(hook, "Stop", judged, seconds_left())
+            if isinstance(answer, Failed):
+                return Escalate(hook.name, answer.sentence, has_failed=True)
+            if isinstance(answer, Continue):
+                asked = asked or answer
+        return asked or Proceed()

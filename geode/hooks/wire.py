@@ -9,6 +9,18 @@ from typing import TypeAlias, cast
 import orjson
 
 from geode.errors import HookError
+from geode.hooks.candidates import (
+    Accept,
+    Continue,
+    Escalate,
+    JudgedCandidate,
+    PostVerify,
+    PreVerify,
+    Revise,
+    ShownCandidate,
+    Stop,
+    Strengthen,
+)
 from geode.hooks.decisions import (
     AddContext,
     AskPerson,
@@ -31,7 +43,7 @@ ANSWER_BYTES_MAX = 65_536
 """A longer answer is nonsense."""
 _NO_REASON = "it gave no reason"
 
-Decision: TypeAlias = PreToolUse | PostToolUse
+Decision: TypeAlias = PreToolUse | PostToolUse | PreVerify | PostVerify | Stop
 
 
 _FIELDS: Mapping[DecisionEvent, Mapping[str, frozenset[str]]] = {
@@ -49,6 +61,20 @@ _FIELDS: Mapping[DecisionEvent, Mapping[str, frozenset[str]]] = {
         "keep": frozenset({"reason"}),
         "add_context": frozenset({"reason", "text"}),
         "withhold": frozenset({"reason"}),
+    },
+    "PreVerify": {
+        "proceed": frozenset({"reason"}),
+        "require": frozenset({"reason", "requirements", "misses"}),
+    },
+    "PostVerify": {
+        "proceed": frozenset({"reason"}),
+        "accept": frozenset({"reason"}),
+        "revise": frozenset({"reason"}),
+        "escalate": frozenset({"reason"}),
+    },
+    "Stop": {
+        "stop": frozenset({"reason"}),
+        "continue": frozenset({"reason"}),
     },
 }
 """The decisions of each event, and what may stand beside them."""
@@ -74,6 +100,43 @@ def describe_call(event: DecisionEvent, call: ProposedCall | EndedCall) -> bytes
     }
     if isinstance(call, EndedCall):
         about |= {"ending": call.ending, "text": call.text, "is_error": call.is_error}
+    return orjson.dumps(about, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def describe_candidate(event: DecisionEvent, shown: ShownCandidate | JudgedCandidate) -> bytes:
+    """The object that a command hook reads on stdin about an answer."""
+    candidate = shown.candidate if isinstance(shown, JudgedCandidate) else shown
+    about: JsonObject = {
+        "v": WIRE_VERSION,
+        "event": event,
+        "request": candidate.request,
+        "text": candidate.text,
+        "reason": candidate.reason,
+        "observations": [
+            {
+                "tool": each.tool,
+                "text": each.text,
+                "is_error": each.is_error,
+                "is_personal": each.is_personal,
+            }
+            for each in candidate.observations
+        ],
+        "has_uncertain": candidate.has_uncertain,
+        "attempt": candidate.attempt,
+        "session": candidate.session_id,
+        "turn": candidate.turn_id,
+        "mode": candidate.mode,
+        "binding": candidate.binding,
+        "requesters": list(candidate.requesters),
+    }
+    if isinstance(shown, JudgedCandidate):
+        about |= {
+            "outcome": shown.outcome,
+            "misses": list(shown.misses),
+            "reflection": shown.reflection,
+            "is_retry_worthwhile": shown.is_retry_worthwhile,
+            "action": shown.action,
+        }
     return orjson.dumps(about, option=orjson.OPT_APPEND_NEWLINE)
 
 
@@ -164,6 +227,24 @@ def _keep(_hook: str, found: JsonObject) -> Keep:
     return Keep()
 
 
+def _accept(_hook: str, found: JsonObject) -> Accept:
+    _reason(found)
+    return Accept()
+
+
+def _require(hook: str, found: JsonObject) -> Strengthen:
+    _reason(found)
+    reason = cast("str", found.get("reason", ""))
+    return Strengthen(hook, _texts(found, "requirements"), _texts(found, "misses"), reason)
+
+
+def _texts(found: JsonObject, key: str) -> tuple[str, ...]:
+    texts = found.get(key, [])
+    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+        raise HookError(f"gave an answer whose {key} are no list of texts")
+    return tuple(cast("list[str]", texts))
+
+
 _BUILDERS: Mapping[str, Callable[[str, JsonObject], Decision]] = {
     "proceed": _proceed,
     "block": lambda hook, found: Block(hook, _reason(found)),
@@ -172,4 +253,10 @@ _BUILDERS: Mapping[str, Callable[[str, JsonObject], Decision]] = {
     "keep": _keep,
     "add_context": _add_context,
     "withhold": lambda hook, found: Withhold(hook, _reason(found)),
+    "require": _require,
+    "accept": _accept,
+    "revise": lambda hook, found: Revise(hook, _reason(found)),
+    "escalate": lambda hook, found: Escalate(hook, _reason(found)),
+    "stop": _proceed,
+    "continue": lambda hook, found: Continue(hook, _reason(found)),
 }

@@ -6,6 +6,7 @@ from geode.messages import Card
 from geode.reply.approval_cards import quote_name_line
 from geode.reply.cards import say_card
 from geode.reply.effect_cards import describe_person, show_time
+from geode.reply.verdicts import describe_rule
 from geode.store import reviews
 from geode.store.cards import Choice, NewCard
 from geode.store.reviews import Review, ReviewWord
@@ -105,4 +106,4 @@ def tell_rejected(review: Review) -> str:
 
 def _tell(review: Review) -> str:
     misses = "; ".join(quote_name_line(each) for each in review.misses) or "no reason was given"
-    return f"Why: {misses}."
+    return f"{describe_rule(review.rule)}\n\nWhy: {misses}."

@@ -33,7 +33,8 @@ from geode.store import reviews
 from geode.store.database import Store, Tx
 from geode.verify.decide import Action
 from geode.verify.skipping import skip_verification
-from geode.verify.turn_check import VerifiedEnd, VerifyBudget, VerifyParts, verify_turn_async
+from geode.verify.turn_check import VerifyBudget, VerifyParts, verify_turn_async
+from geode.verify.verdict import VerifiedEnd
 
 REVISION = (
     "Your last answer was not delivered. An operator read it and asks for another version, in "

@@ -15,7 +15,7 @@ from geode.steps import DataClass, Tool
 from geode.store.turns import TurnTotals
 from geode.verify.decide import Action
 from geode.verify.structure import Candidate, CandidateTurn, Observation
-from geode.verify.turn_check import VerifiedEnd
+from geode.verify.verdict import VerifiedEnd
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,29 @@
-"""One verification of one candidate: structure, judge, policy, in this order."""
+"""One verification of one candidate: hooks, structure, judge, policy, hooks, in this order."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from geode.errors import ModelError
-from geode.messages import DELIVERABLE, JsonObject, TerminationReason
+from geode.hooks.candidates import JudgedCandidate, ShownCandidate, ShownObservation
+from geode.hooks.registry import HookRegistry
+from geode.messages import DELIVERABLE
 from geode.ports import Clock
-from geode.steps import Spend
-from geode.store.timeline import TimelineEntry
-from geode.verify.decide import Action, Decision, Room, policy_action
+from geode.records.guard import Raised, run_guarded
+from geode.verify.decide import (
+    Action,
+    Decision,
+    Room,
+    add_misses,
+    apply_post_verify,
+    apply_stop,
+    policy_action,
+)
 from geode.verify.judge import Judge, Judgement, JudgeOutcome, JudgeTerms
-from geode.verify.structure import Candidate, StructureVerdict, check_structure
+from geode.verify.structure import Candidate, check_structure
+from geode.verify.verdict import Findings, VerifiedEnd, close_findings
 
 JUDGE_S_MAX = 120.0
 REPAIR_S_MIN = 5.0
@@ -27,6 +36,7 @@ class VerifyParts:
 
     judge: Judge
     clock: Clock
+    hooks: HookRegistry = field(default_factory=HookRegistry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,112 +48,120 @@ class VerifyBudget:
     """Monotonic seconds at which the turn's whole budget ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedEnd:
-    """What became of a candidate; the driver of the turn does the rest.
-
-    `ACCEPT`: deliver `text` under `reason`. `REVISE`: run the loop again (`continue_turn`) with
-    `note`. `ESCALATE`: keep `text`, deliver nothing. `FAIL`: tell `reason` and `detail`.
-    """
-
-    action: Action
-    reason: TerminationReason
-    text: str
-    outcome: str
-    """For the turn's row: the judge's outcome, or the structural code when that failed."""
-    note: str = ""
-    detail: str = ""
-    misses: tuple[str, ...] = ()
-    rule: str = ""
-    """Of the decision."""
-    reflection: str = ""
-    spend: Spend = field(default_factory=Spend)
-    """What the judge used."""
-    entries: tuple[TimelineEntry, ...] = ()
-
-
 async def verify_turn_async(
     candidate: Candidate, parts: VerifyParts, budget: VerifyBudget
 ) -> VerifiedEnd:
-    """Check, judge at most once, decide; a judge that fails or takes too long escalates."""
+    """Check, judge at most once, decide; a judge or a hook that fails or is late escalates.
+
+    Hooks are shown copies: they add to the candidate and decide with it, and change nothing of it.
+    """
     assert candidate.reason in DELIVERABLE, "only a deliverable end is verified"
-    clock = parts.clock
-    structure = check_structure(candidate)
-    judgement = None
-    if structure.is_sound:
-        judgement = await _ask(parts, candidate, budget.deadline)
-    left_s = budget.deadline - clock.monotonic()
-    room = Room(
-        budget.attempts_left,
-        has_time=left_s >= REPAIR_S_MIN,
+    return await _Verification(parts, budget).run(candidate)
+
+
+class _Verification:
+    def __init__(self, parts: VerifyParts, budget: VerifyBudget) -> None:
+        self._parts = parts
+        self._budget = budget
+
+    async def run(self, candidate: Candidate) -> VerifiedEnd:
+        added = await self._parts.hooks.pre_verify(show_candidate(candidate), self._left_s)
+        required = tuple(text for each in added for text in each.requirements)
+        candidate = replace(candidate, requirements=(*candidate.requirements, *required))
+        structure = check_structure(candidate)
+        judgement = None
+        if structure.is_sound:
+            judgement = add_misses(await self._judge(candidate), added)
+        decision = policy_action(
+            structure,
+            judgement,
+            self._room(candidate),
+            has_failed_hook=any(each.has_failed for each in added),
+        )
+        findings = Findings(candidate, structure, judgement, added, decision)
+        if judgement is not None:
+            findings = await self._hear_hooks(findings, judgement)
+        return close_findings(findings)
+
+    async def _hear_hooks(self, findings: Findings, judgement: Judgement) -> Findings:
+        """PostVerify, then Stop; an unsound candidate has no judgement to show them."""
+        hooks, candidate = self._parts.hooks, findings.candidate
+        judged = _show_judged(candidate, judgement, findings.decision)
+        post = await hooks.post_verify(judged, self._left_s)
+        decision = apply_post_verify(findings.decision, post, self._room(candidate))
+        findings = replace(findings, post_verify=post, decision=decision)
+        if decision.action is not Action.ACCEPT:
+            return findings
+        stop = await hooks.stop(replace(judged, action=decision.action.value), self._left_s)
+        decision = apply_stop(decision, stop, self._room(candidate))
+        return replace(findings, stop=stop, decision=decision)
+
+    async def _judge(self, candidate: Candidate) -> Judgement:
+        limit_s = min(JUDGE_S_MAX, self._left_s())
+        if limit_s <= 0:
+            return _no_verdict("no_time_left")
+        terms = JudgeTerms(self._parts.clock.monotonic() + limit_s)
+
+        async def ask() -> Judgement:
+            try:
+                return await self._parts.judge.judge(candidate, terms)
+            except ModelError as error:
+                return _no_verdict("judge_failed", str(error))
+
+        try:
+            async with asyncio.timeout(limit_s):
+                answer = await run_guarded("judge", ask)
+        except TimeoutError:
+            return _no_verdict("judge_timed_out")
+        return _no_verdict("judge_failed") if isinstance(answer, Raised) else answer
+
+    def _left_s(self) -> float:
+        return self._budget.deadline - self._parts.clock.monotonic()
+
+    def _room(self, candidate: Candidate) -> Room:
+        return Room(
+            self._budget.attempts_left,
+            has_time=self._left_s() >= REPAIR_S_MIN,
+            has_uncertain=candidate.has_uncertain,
+        )
+
+
+def show_candidate(candidate: Candidate) -> ShownCandidate:
+    """The copy of a candidate that hooks are shown."""
+    shown = ShownCandidate(
+        request=candidate.request,
+        text=candidate.text,
+        reason=candidate.reason.value,
+        observations=tuple(
+            ShownObservation(each.tool, each.text, each.is_error, each.is_personal)
+            for each in candidate.observations
+        ),
         has_uncertain=candidate.has_uncertain,
     )
-    decision = policy_action(structure, judgement, room)
-    return _close(candidate, structure, judgement, decision)
-
-
-async def _ask(parts: VerifyParts, candidate: Candidate, deadline: float) -> Judgement:
-    now = parts.clock.monotonic()
-    limit_s = min(JUDGE_S_MAX, deadline - now)
-    if limit_s <= 0:
-        return Judgement(JudgeOutcome.VERIFICATION_ERROR, ("no_time_left",))
-    try:
-        async with asyncio.timeout(limit_s):
-            return await parts.judge.judge(candidate, JudgeTerms(now + limit_s))
-    except TimeoutError:
-        return Judgement(JudgeOutcome.VERIFICATION_ERROR, ("judge_timed_out",))
-    except ModelError as error:
-        return Judgement(JudgeOutcome.VERIFICATION_ERROR, ("judge_failed",), str(error))
-
-
-_FAILURES: Mapping[str, tuple[TerminationReason, str]] = {
-    "model_action_required": (TerminationReason.MODEL_ACTION_REQUIRED, ""),
-    "empty_turn_budget_exhausted": (
-        TerminationReason.PROVIDER_ERROR,
-        "Its answer was empty, also when it was asked again.",
-    ),
-}
-
-
-def _close(
-    candidate: Candidate,
-    structure: StructureVerdict,
-    judgement: Judgement | None,
-    decision: Decision,
-) -> VerifiedEnd:
-    reason, detail = candidate.reason, ""
-    if decision.action is Action.FAIL:
-        reason, detail = _FAILURES[decision.rule]
-    elif decision.action is Action.ESCALATE:
-        reason = TerminationReason.EXTERNAL_VERIFICATION_REQUIRED
     turn = candidate.turn
-    outcome = judgement.outcome.value if judgement is not None else structure.code.value
-    misses = judgement.misses if judgement is not None else (structure.code.value,)
-    body: JsonObject = {
-        "action": decision.action.value,
-        "rule": decision.rule,
-        "outcome": outcome,
-        "structure": structure.code.value,
-        "attempt": turn.attempt if turn is not None else 0,
-        "misses": list(misses),
-    }
-    return VerifiedEnd(
-        action=decision.action,
-        reason=reason,
-        text=candidate.text,
-        outcome=outcome,
-        note=structure.note or _write_miss(judgement),
-        detail=detail,
-        misses=misses,
-        rule=decision.rule,
-        reflection=judgement.reflection if judgement is not None else "",
-        spend=judgement.spend if judgement is not None else Spend(),
-        entries=(TimelineEntry("verification", body, turn.turn_id if turn is not None else ""),),
+    if turn is None:
+        return shown
+    return replace(
+        shown,
+        attempt=turn.attempt,
+        session_id=turn.session_id,
+        turn_id=turn.turn_id,
+        mode=turn.mode,
+        binding=turn.binding,
+        requesters=turn.requesters,
     )
 
 
-def _write_miss(judgement: Judgement | None) -> str:
-    if judgement is None or judgement.outcome is not JudgeOutcome.FAILED:
-        return ""
-    missed = "; ".join(judgement.misses) or "the answer does not meet the request"
-    return f"Your answer was not accepted: {missed}. {judgement.reflection}".strip()
+def _show_judged(candidate: Candidate, judgement: Judgement, decision: Decision) -> JudgedCandidate:
+    return JudgedCandidate(
+        candidate=show_candidate(candidate),
+        outcome=judgement.outcome.value,
+        misses=judgement.misses,
+        reflection=judgement.reflection,
+        is_retry_worthwhile=judgement.is_retry_worthwhile,
+        action=decision.action.value,
+    )
+
+
+def _no_verdict(code: str, sentence: str = "") -> Judgement:
+    return Judgement(JudgeOutcome.VERIFICATION_ERROR, (code,), sentence)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from geode.hooks.build import Hooks, build_hooks
+from geode.hooks.candidates import JudgedCandidate, ShownCandidate, ShownObservation
 from geode.hooks.decisions import EndedCall, ProposedCall
 from geode.hooks.programs import place_of
 from geode.messages import JsonObject, Mode, SessionId, TurnId
@@ -29,6 +30,26 @@ def proposed(tool: str = "web_fetch", arguments: JsonObject | None = None) -> Pr
 def ended(call: ProposedCall | None = None, text: str = "the page") -> EndedCall:
     """A call that ended well."""
     return EndedCall(call or proposed(), "done", text, is_error=False)
+
+
+def candidate(text: str = "It is 42.", tool: str = "web_fetch") -> ShownCandidate:
+    """An answer that rests on one observation."""
+    return ShownCandidate(
+        "what is it?",
+        text,
+        "natural",
+        (ShownObservation(tool, "the page"),),
+        session_id="s1",
+        turn_id="t1",
+        mode=Mode.DAEMON,
+        binding="slack:T1/C1",
+        requesters=("slack:T1:U1",),
+    )
+
+
+def judged(text: str = "It is 42.") -> JudgedCandidate:
+    """The same once it has passed."""
+    return JudgedCandidate(candidate(text), "passed", (), "fine", False, "accept")
 
 
 @dataclass

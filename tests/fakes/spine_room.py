@@ -14,6 +14,7 @@ from fakes.loopback import LoopbackChannel, LoopbackPlatform
 from fakes.scripted_model import Scripted, ScriptedModel
 from sqlalchemy import Select, select
 
+from geode.hooks.registry import HookRegistry
 from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
 from geode.llm.routes import ModelRoute
@@ -132,6 +133,8 @@ class SpineRoom:
     desk: Desk = field(default_factory=lambda: Desk("scripted/model"))
     tools: tuple[Tool, ...] = ()
     judge: Judge = field(default_factory=PendingJudge)
+    hooks: HookRegistry = field(default_factory=HookRegistry)
+    """Asked about answers."""
 
     def __post_init__(self) -> None:
         self.door = Inbox(self.store, self.clock, self.settings, self.wakes, self.desk)
@@ -162,7 +165,11 @@ class SpineRoom:
         )
         leases = Leases(self.store, self.clock, name, self.settings.limits.lease_s)
         parts = TurnParts(
-            services, leases, delivery, channels, VerifyParts(self.judge, services.clock)
+            services,
+            leases,
+            delivery,
+            channels,
+            VerifyParts(self.judge, services.clock, self.hooks),
         )
         runner = TurnRunner(parts)
         return Worker(name, runner, leases, delivery, model, own, services.shelf.workspaces)

@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from geode.errors import HookError
+from geode.hooks.asking import RegisteredHook
+from geode.hooks.code import Question
 from geode.hooks.decisions import (
     AddContext,
     AskPerson,
     Block,
-    EndedCall,
     Keep,
     PostToolUse,
     PreToolUse,
     Proceed,
-    ProposedCall,
     Rewrite,
     Withhold,
 )
-from geode.hooks.registry import HookRegistry, RegisteredHook
+from geode.hooks.registry import HookRegistry
 from geode.settings_hooks import DecisionEvent
 
 T = TypeVar("T")
@@ -53,10 +53,10 @@ class Scripted:
     """Code that answers one thing and remembers what it was asked about."""
 
     answer: object
-    seen: list[ProposedCall | EndedCall]
+    seen: list[Question]
 
-    async def ask(self, event: DecisionEvent, call: ProposedCall | EndedCall) -> object:
-        self.seen.append(call)
+    async def ask(self, event: DecisionEvent, question: Question) -> object:
+        self.seen.append(question)
         if isinstance(self.answer, HookError | ValueError):
             raise self.answer
         if isinstance(self.answer, SystemExit):

@@ -8,14 +8,16 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from fakes.hook_room import HookRoom, install_package, proposed
+from fakes.hook_room import HookRoom, candidate, install_package, proposed
 from fakes.source_tree import ROOT
 
+from geode.hooks.candidates import Strengthen
 from geode.hooks.decisions import AskPerson, Block, Proceed
 from geode.hooks.events import BODY_FIELDS, LifecycleEvent
 from geode.settings import Settings
 
 GUARD = ROOT / "deploy" / "hooks" / "guard.py"
+SOURCES = ROOT / "deploy" / "hooks" / "sources.py"
 TOY = ROOT / "docs" / "toy_hooks.py"
 PAGE = ROOT / "docs" / "writing-a-hook.md"
 
@@ -80,6 +82,35 @@ async def test_guard_that_meets_what_it_does_not_expect_denies(guarded: HookRoom
     assert answer.has_failed
 
 
+NAMED = Strengthen(
+    "PreVerify[1]", ("Each address in the answer is one that the observations name.",)
+)
+MISSED = Strengthen(
+    "PreVerify[1]",
+    (),
+    ("no_source_link",),
+    "Name the address of each page that the answer rests on.",
+)
+ANSWERS = {
+    "no-page": ("It is 42.", "read_file", ()),
+    "no-address": ("It is 42 (example.org).", "web_fetch", (MISSED,)),
+    "address": ("It is 42, see https://example.org/a", "web_fetch", (NAMED,)),
+    "searched": ("It is 42.", "web_search", (MISSED,)),
+}
+
+
+@pytest.mark.parametrize(("text", "tool", "added"), ANSWERS.values(), ids=ANSWERS)
+async def test_sources_asks_for_the_addresses_of_pages(
+    room: HookRoom, text: str, tool: str, added: tuple[Strengthen, ...]
+) -> None:
+    room.script("hooks/sources.py", SOURCES.read_text(encoding="utf-8"))
+    room.configure("PreVerify", 'command = ["python3", "hooks/sources.py"]')
+
+    registry = (await room.build()).registry
+
+    assert await registry.pre_verify(candidate(text, tool)) == added
+
+
 async def test_package_of_the_docs_asks_and_counts(
     room: HookRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,12 +152,12 @@ def test_configuration_of_the_page_is_valid() -> None:
     hooks = Settings.model_validate(tomllib.loads(text)).hooks
 
     assert len(hooks.PreToolUse) == 2
-    assert len(hooks.PostToolUse) == len(hooks.Observe) == 1
+    assert len(hooks.PostToolUse) == len(hooks.PreVerify) == len(hooks.Observe) == 1
 
 
 def test_page_names_the_fields_of_every_lifecycle_event() -> None:
     rows = re.findall(
-        r"^\| `(\w+)` \| (`operation`.*|`number`.*|`reason`.*) \|$", _page(), re.MULTILINE
+        r"^\| `(\w+)` \| (`(?:operation|number|action|review|reason)`.*) \|$", _page(), re.MULTILINE
     )
 
     assert {name: tuple(re.findall(r"`(\w+)`", said)) for name, said in rows} == BODY_FIELDS

@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 from fakes.hook_room import ended, proposed
 
+from geode.hooks.asking import RegisteredHook
 from geode.hooks.code import PythonCode
 from geode.hooks.decisions import (
     AddContext,
@@ -23,7 +24,7 @@ from geode.hooks.decisions import (
     Rewrite,
     Withhold,
 )
-from geode.hooks.registry import HookRegistry, RegisteredHook
+from geode.hooks.registry import HookRegistry
 from geode.settings_hooks import DecisionEvent
 
 Hook = Callable[[ProposedCall], Awaitable[object]]

@@ -44,6 +44,8 @@ WRONG = {
     "name": ("PreToolUse", f'{HERE}, env = {{ "A=B" = "env:X" }}', "'A=B' is not the name of"),
     "env": ("PreToolUse", 'entry_point = "x", env = { A = "env:A" }', "env is for a command"),
     "event": ("Observe", f'{HERE}, events = ["tool"]', "Observe[1].events[1] should be"),
+    "answer-tools": ("PreVerify", f"{HERE}, tools = []", "PreVerify[1].tools is not a known key"),
+    "stop-time": ("Stop", f"{HERE}, timeout_s = 11.0", "timeout_s should be less than or equal"),
     "observed-tools": ("Observe", f"{HERE}, tools = []", "Observe[1].tools is not a known key"),
     "unknown": (
         "PreTooluse",
@@ -81,7 +83,7 @@ UNSTARTABLE = {
 }
 
 
-@pytest.mark.parametrize("event", ["PostToolUse", "Observe"])
+@pytest.mark.parametrize("event", ["PostToolUse", "PreVerify", "PostVerify", "Stop", "Observe"])
 @pytest.mark.parametrize(("entry", "words"), UNSTARTABLE.values(), ids=UNSTARTABLE)
 async def test_hook_that_cannot_be_started_ends_the_start_and_is_told_by_the_doctor(
     room: HookRoom, monkeypatch: pytest.MonkeyPatch, event: str, entry: str, words: str
@@ -108,11 +110,12 @@ async def test_hook_that_cannot_be_started_ends_the_start_and_is_told_by_the_doc
 async def test_doctor_counts_hooks_that_can_be_started(room: HookRoom) -> None:
     assert list(look_at_hooks(room.load(), {})) == []
     room.configure("PreToolUse", HERE, HERE)
-    room.configure("Observe", HERE)
+    for event in ("PreVerify", "PostVerify", "Stop", "Observe"):
+        room.configure(event, HERE)
 
     (finding,) = look_at_hooks(room.load(), {})
 
-    assert (finding.level, finding.sentence) == ("ok", "3 can be started")
+    assert (finding.level, finding.sentence) == ("ok", "6 can be started")
 
 
 def test_hook_about_a_tool_that_does_not_exist_is_refused(room: HookRoom) -> None:

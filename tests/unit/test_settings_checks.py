@@ -82,9 +82,6 @@ def test_unknown_name_is_an_error_with_the_nearest_known(
 
 
 UNBUILT = {
-    "pre-verify": ("[hooks]\nPreVerify = [{ command = ['x'] }]", "hooks.PreVerify"),
-    "post-verify": ("[hooks]\nPostVerify = [{ command = ['x'] }]", "hooks.PostVerify"),
-    "stop": ("[hooks]\nStop = [{ entry_point = 'x' }]", "hooks.Stop"),
     "jobs": ("[[jobs]]\nname = 'x'", "[jobs]"),
     "openai": ("[providers.openai]\n", "[providers.openai]"),
     "retention": ("[retention]\ntimeline_days = 9", "[retention]"),

@@ -21,7 +21,8 @@ from geode.verify.structure import (
     StructureVerdict,
     check_structure,
 )
-from geode.verify.turn_check import VerifiedEnd, VerifyBudget, VerifyParts, verify_turn_async
+from geode.verify.turn_check import VerifyBudget, VerifyParts, verify_turn_async
+from geode.verify.verdict import VerifiedEnd
 
 R = TerminationReason
 TURN = TurnId("t1")

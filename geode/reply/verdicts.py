@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 RULES: Mapping[str, str] = {
+    "skipped": "Its asker wanted no check.",
     "passed": "It passed its check.",
     "failed": "It failed its check, and another attempt would not help.",
     "failed_retryable": "It failed its check and is tried again.",

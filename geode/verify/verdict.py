@@ -166,7 +166,7 @@ def _describe_decision(findings: Findings) -> JsonObject:
         "rule": findings.decision.rule,
         "outcome": _outcome(findings),
         "structure": findings.structure.code.value,
-        "misses": len(misses),
+        "miss_count": len(misses),
         "misses_hash": _hash(misses),
         "codes": [miss for each in findings.added for miss in each.misses],
         "post_verify": _describe_word(findings.post_verify),

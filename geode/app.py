@@ -6,9 +6,9 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from geode.attended import bind_terminal, is_local, rebind_terminal
 from geode.changes import describe_changes, merge_settings
@@ -31,6 +31,7 @@ from geode.ports import (
     NoFailpoints,
     SystemClock,
 )
+from geode.records.evidence import EvidenceLedger
 from geode.records.transcript import ROOMS, RoomTranscript
 from geode.reply.delivery import DELIVERY_LEASE_S, SECOND_LOOK_S, Delivery, DeliveryParts
 from geode.reply.redaction import Redactor
@@ -43,16 +44,17 @@ from geode.session.assembly import build_services, check_profiles
 from geode.session.expiries import Expiries
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
+from geode.session.pruning import Pruning
 from geode.session.redeciding import decide_now
 from geode.session.secrecy import hide_secrets
 from geode.session.supplies import Search, Supplies, open_search
 from geode.settings import TERMINAL
 from geode.settings_load import Loaded
 from geode.steps import FixedTools, Tool
-from geode.store import inbox, sessions
+from geode.store import sessions
 from geode.store.blobs import OUTGOING, Blobs
 from geode.store.database import Store
-from geode.store.file_json import list_open_hashes
+from geode.store.timeline import AppendedEntry
 from geode.tools.catalogue import register
 from geode.tools.fetch.client import fetch
 from geode.tools.web_fetch import Fetch
@@ -61,11 +63,6 @@ from geode.verify.judge import Judge, PendingJudge
 from geode.verify.turn_check import VerifyParts
 
 log = get_logger(__name__)
-
-PRUNE_INTERVAL_S = 3600.0
-DEDUPE_KEPT_US = 30 * 86_400_000_000
-OUTGOING_KEPT_S = 3600.0
-"""Longer than a turn tries to store the answer that names a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +136,9 @@ class Daemon:
         self._services = services
         self.decide_now = partial(decide_now, services)
         """What the settings of now say of a tool, for whoever asks why it was refused."""
-        store.writer.listener = services.events.record
+        store.writer.listener = self._record
         self._histories = services.histories
-        self._outgoing = services.shelf.outgoing
+        self._pruning = Pruning(store, self.clock, services.shelf.outgoing)
         self._runner = TurnRunner(
             TurnParts(
                 services,
@@ -227,6 +224,16 @@ class Daemon:
         faults = [self._search.fault] if self._search.fault else []
         return [*faults, *self.roster.degraded.values(), *self.mcp.degraded]
 
+    @cached_property
+    def evidence(self) -> EvidenceLedger:
+        """Diagnostics beside the store."""
+        return EvidenceLedger(self._services.state_folder, self.redactor)
+
+    def _record(self, appended: Sequence[AppendedEntry]) -> None:
+        """What the store has committed, for everybody who only watches."""
+        self._services.events.record(appended)
+        self.evidence.record(appended)
+
     @property
     def reviews(self) -> ReviewControl:
         """What the socket's verbs about withheld answers do."""
@@ -243,7 +250,7 @@ class Daemon:
                 tasks.create_task(self.lanes.run(), name="lanes"),
                 tasks.create_task(self.delivery.run(), name="delivery"),
                 tasks.create_task(self.catch_up.run(self.intake), name="catch-up"),
-                tasks.create_task(self._prune(), name="prune"),
+                tasks.create_task(self._pruning.run(), name="prune"),
                 tasks.create_task(self._expiries.run(), name="expiries"),
                 tasks.create_task(self._histories.run(), name="histories"),
                 tasks.create_task(self._services.events.run(), name="events"),
@@ -300,6 +307,7 @@ class Daemon:
             await self._route.adapter.aclose()
         finally:
             await self.store.close()
+            await asyncio.to_thread(self.evidence.close)
 
     def _go_on(self, session_id: SessionId) -> None:
         """A question of the session has ended: the card says so, and the turn may go on."""
@@ -368,22 +376,6 @@ class Daemon:
         except StoreError:
             return False  # the next sweep looks again
         return thread.platform == TERMINAL
-
-    async def _prune(self) -> None:
-        while True:
-            before_us = self.clock.now_us() - DEDUPE_KEPT_US
-            try:
-                await self.store.write("prune", partial(inbox.forget_events, before_us=before_us))
-                await self._prune_outgoing()
-            except StoreError as error:
-                log.warning("not_pruned", reason=str(error))
-            await self.clock.sleep(PRUNE_INTERVAL_S)
-
-    async def _prune_outgoing(self) -> None:
-        # A copy is put before the row that names it, so the newest ones may have none yet.
-        before_s = self.clock.now_us() / 1_000_000 - OUTGOING_KEPT_S
-        named = await self.store.read(list_open_hashes)
-        await asyncio.to_thread(self._outgoing.prune, named, before_s)
 
     async def _warm_up(self) -> None:
         await self._route.adapter.warm_up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from geode.errors import ControlError
 from geode.mcp.manager import MCPServerManager
 from geode.messages import JsonObject, JsonValue
 from geode.ports import NoFailpoints, SystemClock
+from geode.records.evidence import EvidenceLedger
 from geode.reply.redaction import Redactor
 from geode.serve.control import Control
 from geode.serve.ipc import redact_value
@@ -52,6 +54,8 @@ async def answer_offline(verb: str, arguments: dict[str, Any], config: Path | No
         database=loaded.database_path,
     ):
         store = Store.open(loaded.database_path, clock, NoFailpoints())
+        evidence = EvidenceLedger(loaded.state_folder, Redactor())
+        store.writer.listener = evidence.record
         try:
             ground = WhyGround(lambda: loaded.settings)
             control = Control(StoredView(store, loaded), store, clock, ground)
@@ -61,6 +65,7 @@ async def answer_offline(verb: str, arguments: dict[str, Any], config: Path | No
             answer = await verbs[verb](arguments)
         finally:
             await store.close()
+            await asyncio.to_thread(evidence.close)
     return redact_value(answer, Redactor())
 
 

@@ -32,7 +32,9 @@ from geode.steps import Tool
 from geode.store import reviews
 from geode.store.database import Store, Tx
 from geode.verify.decide import Action
+from geode.verify.facts import CheckFacts, tell_check
 from geode.verify.skipping import skip_verification
+from geode.verify.structure import Candidate
 from geode.verify.turn_check import VerifyBudget, VerifyParts, verify_turn_async
 from geode.verify.verdict import VerifiedEnd
 
@@ -83,14 +85,15 @@ class Completion:
             )
             skipped = skip_verification(candidate) if claim.skips_verification else None
             if skipped is not None:
-                return close_turn(attempt.start.history, _charge(end, skipped, 0.0), skipped)
+                end = self._charge(end, candidate, skipped, 0.0)
+                return close_turn(attempt.start.history, end, skipped)
             began = self._clock.monotonic()
             verdict = await verify_turn_async(
                 candidate,
                 self._parts.verify,
                 VerifyBudget(CONTINUATIONS_MAX - end.state.attempts, attempt.deadline),
             )
-            end = _charge(end, verdict, self._clock.monotonic() - began)
+            end = self._charge(end, candidate, verdict, self._clock.monotonic() - began)
             if verdict.action is Action.ESCALATE:
                 return TurnReview(end, candidate, verdict)
             if verdict.action is not Action.REVISE:
@@ -158,6 +161,19 @@ class Completion:
 
         await self._parts.store.write("turn.revise", unit)
 
+    def _charge(
+        self, end: TurnEnd, candidate: Candidate, verdict: VerifiedEnd, elapsed_s: float
+    ) -> TurnEnd:
+        """The end with what the verification took: its time and its cost are the turn's."""
+        facts = CheckFacts(self._parts.verify.judge_model, elapsed_s)
+        told = tell_check(candidate, verdict, facts)
+        state = replace(
+            end.state,
+            spent_us=end.state.spent_us + max(0, int(elapsed_s * 1_000_000)),
+            judging=end.state.judging + verdict.spend,
+        )
+        return replace(end, state=state, entries=(*end.entries, *told.entries))
+
     def _deadline(self, claim: Claim, state: LoopState) -> float:
         limit_s = self._parts.limit_of(claim)
         if limit_s is None:
@@ -176,16 +192,6 @@ class _Attempt:
     start: TurnStart
     deadline: float
     proposed: TurnEnd | None = None
-
-
-def _charge(end: TurnEnd, verdict: VerifiedEnd, elapsed_s: float) -> TurnEnd:
-    """The end with what the verification took: its time and its cost are the turn's."""
-    state = replace(
-        end.state,
-        spent_us=end.state.spent_us + max(0, int(elapsed_s * 1_000_000)),
-        judging=end.state.judging + verdict.spend,
-    )
-    return replace(end, state=state, entries=(*end.entries, *verdict.entries))
 
 
 def _propose(restored: RestoredTurn, review: reviews.Review) -> TurnEnd:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import orjson
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -29,6 +29,10 @@ class AppendedEntry:
 
     session_id: SessionId
     entry: TimelineEntry
+    seq: int = field(default=0, compare=False)
+    """The row's number in its session, and its hash: they find it."""
+    hash: str = field(default="", compare=False)
+    at_us: int = field(default=0, compare=False)
 
 
 _APPENDED = "geode.appended"
@@ -93,6 +97,7 @@ def append_entries(
     head = _HEAD.first(tx, {"session": session_id})
     seq, last = head.timeline_seq, head.timeline_hash
     rows: list[dict[str, object]] = []
+    appended: list[AppendedEntry] = []
     for entry in entries:
         seq += 1
         body = orjson.dumps(entry.body).decode()
@@ -110,9 +115,9 @@ def append_entries(
             }
         )
         last = digest
+        appended.append(AppendedEntry(session_id, entry, seq, digest, at_us))
     _APPEND.run_many(tx, rows)
     _MOVE_HEAD.run(tx, {"session": session_id, "seq": seq, "digest": last})
-    appended = [AppendedEntry(session_id, entry) for entry in entries]
     tx.info.setdefault(_APPENDED, []).extend(appended)
 
 

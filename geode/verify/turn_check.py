@@ -37,6 +37,8 @@ class VerifyParts:
     judge: Judge
     clock: Clock
     hooks: HookRegistry = field(default_factory=HookRegistry)
+    judge_model: str = ""
+    """The judge's name, for the record."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,11 +113,8 @@ def apply_post_verify(decision: Decision, said: PostVerify, room: Room) -> Decis
         case Escalate() if decision.action is not Action.ESCALATE:
             rule = "post_verify_failed" if said.has_failed else "post_verify_escalated"
             return Decision(Action.ESCALATE, rule)
-        case Revise() if decision.action is Action.ACCEPT:
+        case Revise() if decision.action is not Action.REVISE and not decision.is_final:
             return _repair("post_verify_revised", room)
-        case Revise() if decision.action is Action.ESCALATE:
-            may_repair = room.may_repair and not decision.is_final
-            return _repair("post_verify_revised", room) if may_repair else decision
         case _:
             if decision.action is Action.REVISE:
                 return _repair(decision.rule, room)

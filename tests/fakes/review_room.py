@@ -13,6 +13,7 @@ from fakes.scripted_judge import ScriptedJudge, Verdict
 from fakes.scripted_model import Scripted
 from fakes.spine_room import open_room
 
+from geode.hooks.registry import HookRegistry
 from geode.ports import Accepted
 from geode.store.review_tables import reviews
 
@@ -43,12 +44,19 @@ class ReviewRoom(ApprovalRoom):
 
 
 @asynccontextmanager
-async def open_review_room(folder: Path, **more: object) -> AsyncIterator[ReviewRoom]:
-    """A room of its own."""
+async def open_review_room(
+    folder: Path,
+    *,
+    judge: ScriptedJudge | None = None,
+    hooks: HookRegistry | None = None,
+    **more: object,
+) -> AsyncIterator[ReviewRoom]:
+    """A room of its own; `hooks` are asked about answers."""
     tools = make_tools()
     registered = tuple(each.tool for each in tools.values())
-    judge = ScriptedJudge()
+    judge = judge or ScriptedJudge()
     settings = make_ask_settings(operators=[OPERATOR], **more)
     async with open_room(folder, tools=registered, settings=settings) as room:
         room.judge = judge
+        room.hooks = hooks or room.hooks
         yield ReviewRoom(room, tools, room.worker(), judge)

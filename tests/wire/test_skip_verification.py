@@ -12,13 +12,15 @@ from fakes.scripted_model import say
 from fakes.terminal_world import TerminalWorld, has_answer, open_terminal
 
 from geode.errors import ControlError
-from geode.messages import SessionId
+from geode.messages import SessionId, TerminationReason
 from geode.reply.sentences import NOT_VERIFIED
 from geode.serve.terminal_events import SKIPS_VERIFICATION
 from geode.steps import ModelReply, StepSnapshot
 from geode.store.tables import sessions, turns
 from geode.store.timeline import read_last
 from geode.transcripts import RoomMessage
+from geode.verify.skipping import skip_verification
+from geode.verify.structure import Candidate
 
 
 async def skip(world: TerminalWorld, text: str = "Quick") -> dict[str, str]:
@@ -112,13 +114,11 @@ async def test_message_without_the_wish_in_the_same_turn_is_checked(tmp_path: Pa
         assert await checks(world) == ["passed"]
 
 
-async def test_empty_answer_is_asked_again_all_the_same(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, [say(" "), say("Words")]) as world:
-        await skip(world)
-        await world.watch(has_answer("Words"))
+def test_what_has_not_the_form_of_an_answer_is_never_accepted() -> None:
+    blank = Candidate("Hi", " \n", TerminationReason.NATURAL)
+    unfinished = Candidate("Hi", "Words", TerminationReason.NATURAL, has_open_calls=True)
 
-        assert await checks(world) == ["skipped"]
-        assert await world.column(turns.c.repairs) == [1]
+    assert [skip_verification(each) for each in (blank, unfinished)] == [None, None]
 
 
 async def test_wish_of_somebody_in_a_chat_is_not_heeded(tmp_path: Path) -> None:

@@ -233,6 +233,7 @@ class Daemon:
         """What the store has committed, for everybody who only watches."""
         self._services.events.record(appended)
         self.evidence.record(appended)
+        self.health.record(appended)
 
     @property
     def reviews(self) -> ReviewControl:
@@ -362,6 +363,8 @@ class Daemon:
             degraded=[*self.degraded, *self.intake.tell_moves()],
             ignored=self.intake.ignored,
             commits=self.store.writer.commits,
+            timezone=self.settings.agent.timezone,
+            evidence_lost=self.evidence.lost,
         )
 
     async def _run_session(self, session_id: SessionId) -> None:

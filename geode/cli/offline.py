@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from geode.errors import ControlError
+from geode.loop.prompt import day_start_us
 from geode.mcp.manager import MCPServerManager
 from geode.messages import JsonObject, JsonValue
 from geode.ports import NoFailpoints, SystemClock
@@ -37,7 +38,9 @@ class StoredView:
 
     async def status(self) -> dict[str, object]:
         """Counts of what is stored."""
-        counts = await self._store.read(count_all)
+        zone = self._loaded.settings.agent.timezone
+        since_us = day_start_us(self._store.clock.now_us(), zone)
+        counts = await self._store.read(lambda tx: count_all(tx, since_us))
         return {"state": NOT_RUNNING, "database": str(self._loaded.database_path), **counts}
 
 

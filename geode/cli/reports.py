@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from geode.cli.tables import render_pairs, render_table, show_text, show_time
+from geode.reply.spending import describe_cost, describe_spent
+from geode.store.spent import Spent
 
 Answer = Mapping[str, Any]
 
@@ -17,7 +19,9 @@ def report_status(answer: Answer) -> str:
     for name, value in answer.items():
         if name in {"state", "channels", "degraded"}:
             continue
-        pairs.append((name.replace("_", " "), _show_counts(value)))
+        is_spent = name == "spent_today"
+        told = describe_spent(Spent.from_json(value)) if is_spent else _show_counts(value)
+        pairs.append((name.replace("_", " "), told))
     for name, channel in answer.get("channels", {}).items():
         reason = f": {channel['reason']}" if channel.get("reason") else ""
         pairs.append((f"channel {name}", f"{channel['state']}{reason}"))
@@ -31,7 +35,7 @@ def report_sessions(answer: Answer) -> str:
     rows = answer["sessions"]
     if not rows:
         return "No session yet."
-    headings = ("ID", "STATE", "TURNS", "QUEUED", "ACTIVE (UTC)", "THREAD")
+    headings = ("ID", "STATE", "TURNS", "QUEUED", "ACTIVE (UTC)", "TOKENS", "COST", "THREAD")
     return render_table(
         headings,
         [
@@ -41,9 +45,12 @@ def report_sessions(answer: Answer) -> str:
                 row["turns_begun"],
                 row["queued"],
                 show_time(row["active_at_us"]),
+                f"{spent.tokens:,}",
+                describe_cost(spent.cost_micro_usd, spent.unpriced),
                 row["thread"] or _name_parent(row),
             )
             for row in rows
+            for spent in (Spent.from_json(row["spent"]),)
         ],
     )
 
@@ -59,6 +66,7 @@ def report_session(answer: Answer) -> str:
             ("mode", answer["mode"]),
             ("created", show_time(answer["created_at_us"])),
             ("active", show_time(answer["active_at_us"])),
+            ("used", describe_spent(Spent.from_json(answer["spent"]))),
         ]
     )
     parts = [head, _report_turns(answer["turns"])]
@@ -113,6 +121,10 @@ def _report_turns(rows: Sequence[Answer]) -> str:
         "STEPS",
         "TRIES",
         "SECONDS",
+        "TOKENS",
+        "COST",
+        "REPAIRS",
+        "CHECKS",
         "STARTED (UTC)",
         "ID",
     )
@@ -127,11 +139,27 @@ def _report_turns(rows: Sequence[Answer]) -> str:
                 row["steps"],
                 row["attempts"],
                 f"{row['spent_us'] / 1_000_000:.1f}",
+                *_show_used(row),
                 show_time(row["started_at_us"]),
                 row["id"],
             )
             for row in rows
         ],
+    )
+
+
+def _show_used(row: Answer) -> tuple[str, str, str, str]:
+    """Tokens and cost of the answer itself, then its repairs and its checks, each apart."""
+    read = row["input_tokens"] - row["repair_input_tokens"]
+    written = row["output_tokens"] - row["repair_output_tokens"]
+    own = row["cost_micro_usd"] - row["repair_cost_micro_usd"]
+    repair = describe_cost(row["repair_cost_micro_usd"], row["unpriced"])
+    check = describe_cost(row["judge_cost_micro_usd"], row["judge_unpriced"])
+    return (
+        f"{read + written:,}",
+        describe_cost(own, row["unpriced"]),
+        f"{row['repairs']}: {repair}" if row["repairs"] else "-",
+        f"{row['judge_calls']}: {check}" if row["judge_calls"] else "-",
     )
 
 

@@ -6,6 +6,7 @@ from geode.intake.desk import Asked, Audience, Reply
 from geode.loop.prompt import day_start_us
 from geode.messages import SessionState
 from geode.reply import command_sentences as said
+from geode.reply.spending import describe_spent
 from geode.store import receipts, sessions, standing
 from geode.store.standing import Spent
 
@@ -86,13 +87,7 @@ def _count_reviews(asked: Asked) -> int:
 
 
 def _line(name: str, spent: Spent) -> str:
-    return said.describe_spent(
-        name,
-        turns=spent.turns,
-        read=spent.input_tokens,
-        written=spent.output_tokens,
-        micro_usd=spent.cost_micro_usd,
-    )
+    return f"{name}: {describe_spent(spent)}"
 
 
 def _read_limit(asked: Asked) -> float | None:

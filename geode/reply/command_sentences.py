@@ -114,12 +114,6 @@ def describe_left(left_micro_usd: int | None) -> str:
     return f"{_usd(left_micro_usd)} today"
 
 
-def describe_spent(name: str, *, turns: int, read: int, written: int, micro_usd: int) -> str:
-    """One line of /usage; `read` and `written` are tokens."""
-    counted = "1 turn" if turns == 1 else f"{turns:,} turns"
-    return f"{name}: {counted}, {read:,} tokens read, {written:,} written, {_usd(micro_usd)}"
-
-
 def describe_budget(per_day_usd: float | None, left_micro_usd: int | None) -> str:
     """The last line of /usage."""
     if per_day_usd is None or left_micro_usd is None:

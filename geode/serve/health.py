@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from geode.errors import StoreError
+from geode.loop.prompt import day_start_us
 from geode.messages import JsonObject
 from geode.oversight import Measurement
 from geode.ports import ChannelStatus, Clock
 from geode.store import figures, views
 from geode.store.database import Store
-from geode.store.figures import Figures
+from geode.store.figures import MICRO, Figures
+from geode.store.spent import Spent
+from geode.store.timeline import AppendedEntry
 
 PROBE_S_MAX = 3.0
 PROBE_KEPT_S = 2.0
@@ -35,6 +39,10 @@ class Moment:
     ignored: Mapping[str, int]
     """Events that stored nothing, by the rule that ignored them."""
     commits: int
+    timezone: str = "UTC"
+    """In which a day begins."""
+    evidence_lost: int = 0
+    """Rows of evidence that were not written."""
 
 
 class DaemonHealth:
@@ -47,11 +55,22 @@ class DaemonHealth:
         self._begun = self._probe_again = clock.monotonic()
         self._store_fault = ""
         self._probing = asyncio.Lock()
+        self.verdicts: Counter[str] = Counter()
+        """Verdicts about answers since the start, by their outcome."""
+
+    def record(self, appended: Sequence[AppendedEntry]) -> None:
+        """Count the verdicts that were committed; never raises."""
+        self.verdicts.update(
+            str(each.entry.body.get("outcome"))
+            for each in appended
+            if each.entry.kind == "verification"
+        )
 
     async def status(self) -> dict[str, object]:
         """Health in one object."""
-        counts = await self._store.read(views.count_all)
         now = self._look()
+        since_us = day_start_us(self._clock.now_us(), now.timezone)
+        counts = await self._store.read(lambda tx: views.count_all(tx, since_us))
         return {
             **counts,
             "state": now.state,
@@ -111,7 +130,17 @@ class DaemonHealth:
         return [
             *_measure_moment(self._look()),
             *_measure_figures(counted),
+            *_measure_spent(counted.spent),
+            *self._measure_verdicts(),
             *self._measure_process(),
+        ]
+
+    def _measure_verdicts(self) -> list[Measurement]:
+        return [
+            Measurement(
+                "verdicts_total", "Verdicts about answers", n, "counter", (("outcome", outcome),)
+            )
+            for outcome, n in self.verdicts.items()
         ]
 
     def _measure_process(self) -> list[Measurement]:
@@ -127,6 +156,9 @@ def _measure_moment(now: Moment) -> list[Measurement]:
     found = [
         Measurement("turns_running", "Turns that run now", now.turns_running),
         Measurement("commits_total", "Commits of the store", now.commits, "counter"),
+        Measurement(
+            "evidence_lost_total", "Rows of evidence not written", now.evidence_lost, "counter"
+        ),
     ]
     found += [
         Measurement(
@@ -148,11 +180,7 @@ def _measure_figures(counted: Figures) -> list[Measurement]:
         Measurement("outbox_open", "Replies on their way", counted.outbox_open),
         Measurement("cards_open", "Cards that wait for somebody", counted.cards_open),
         Measurement("effects_uncertain", "Effects of unknown outcome", counted.effects_uncertain),
-        Measurement("tokens_read_total", "Tokens that models read", counted.tokens_read, "counter"),
-        Measurement(
-            "tokens_written_total", "Tokens that models wrote", counted.tokens_written, "counter"
-        ),
-        Measurement("cost_usd_total", "What models cost", counted.cost_usd, "counter"),
+        Measurement("reviews_open", "Answers that wait for a review", counted.reviews_open),
     ]
     found += [
         Measurement("sessions", "Sessions", n, labels=(("state", state),))
@@ -162,3 +190,26 @@ def _measure_figures(counted: Figures) -> list[Measurement]:
         Measurement("turns_total", "Turns that ended", n, "counter", (("reason", reason),))
         for reason, n in counted.turns.items()
     ]
+
+
+def _measure_spent(spent: Spent) -> list[Measurement]:
+    """Everything that was used, then what of it repairs and checks used."""
+    found = [
+        Measurement("repairs_total", "Repairs of answers", spent.repairs.count, "counter"),
+        Measurement("checks_total", "Checks by a judge", spent.checks.count, "counter"),
+        Measurement(
+            "turns_unpriced_total", "Turns with calls of unknown price", spent.unpriced, "counter"
+        ),
+    ]
+    used = {"": ("models", spent.total), "repair_": ("repairs", spent.repairs)}
+    for prefix, (who, part) in {**used, "check_": ("checks", spent.checks)}.items():
+        figures = {
+            "tokens_read_total": (f"Tokens that {who} read", part.input_tokens),
+            "tokens_written_total": (f"Tokens that {who} wrote", part.output_tokens),
+            "cost_usd_total": (f"What {who} cost", part.cost_micro_usd / MICRO),
+        }
+        found += [
+            Measurement(f"{prefix}{name}", description, value, "counter")
+            for name, (description, value) in figures.items()
+        ]
+    return found

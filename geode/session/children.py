@@ -136,7 +136,7 @@ def end_child(
         steps=end.state.step,
         spent_us=end.state.spent_us,
         usage=end.usage,
-        cost_micro_usd=end.cost_micro_usd or 0,
+        cost_micro_usd=end.cost_micro_usd,
     )
     turns.end_turn(tx, child.turn_id, totals, now_us)
     children.count_to_parent(tx, parent.turn_id, totals.usage, totals.cost_micro_usd)

@@ -117,7 +117,7 @@ def totals_of(finished: FinishedTurn) -> TurnTotals:
         steps=end.state.step,
         spent_us=end.state.spent_us,
         usage=end.usage,
-        cost_micro_usd=end.cost_micro_usd or 0,
+        cost_micro_usd=end.cost_micro_usd,
         judging=end.state.judging,
         repairing=end.state.repairing,
         repairs=end.state.attempts,

@@ -68,7 +68,7 @@ def read_child_turn(tx: Connection, child: SessionId) -> Any:
     return tx.execute(select(turns).where(turns.c.session_id == child)).one_or_none()
 
 
-def count_to_parent(tx: Connection, turn_id: str, usage: Usage, cost_micro_usd: int) -> None:
+def count_to_parent(tx: Connection, turn_id: str, usage: Usage, cost_micro_usd: int | None) -> None:
     """Add what a child used to its parent's turn, whether that still runs or has ended."""
     tx.execute(
         update(turns)
@@ -78,6 +78,7 @@ def count_to_parent(tx: Connection, turn_id: str, usage: Usage, cost_micro_usd: 
             output_tokens=turns.c.output_tokens + usage.output_tokens,
             cache_read_tokens=turns.c.cache_read_tokens + usage.cache_read_tokens,
             cache_write_tokens=turns.c.cache_write_tokens + usage.cache_write_tokens,
-            cost_micro_usd=turns.c.cost_micro_usd + cost_micro_usd,
+            cost_micro_usd=turns.c.cost_micro_usd + (cost_micro_usd or 0),
+            unpriced=turns.c.unpriced + int(cost_micro_usd is None),
         )
     )

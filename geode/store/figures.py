@@ -11,6 +11,10 @@ from sqlalchemy import Connection, Row, func, select, text
 from geode.messages import JsonObject
 from geode.store.card_json import card_from_json
 from geode.store.receipts import ReceiptState
+from geode.store.review_tables import reviews
+from geode.store.reviews import OPEN
+from geode.store.spent import Spent
+from geode.store.standing import sum_all
 from geode.store.tables import cards, inbox, outbox, receipts, sessions, threads
 from geode.store.tables import turns as turn_rows
 from geode.store.views import OUTBOX_OPEN
@@ -30,22 +34,12 @@ class Figures:
     outbox_open: int
     cards_open: int
     effects_uncertain: int
-    tokens_read: int
-    tokens_written: int
-    cost_usd: float
+    reviews_open: int
+    spent: Spent
 
 
 def count_figures(tx: Connection) -> Figures:
     """Count everything once."""
-    spent = tx.execute(
-        select(
-            func.coalesce(func.sum(turn_rows.c.input_tokens), 0),
-            func.coalesce(func.sum(turn_rows.c.output_tokens), 0),
-            func.coalesce(func.sum(turn_rows.c.cost_micro_usd), 0),
-        )
-        .join(sessions, sessions.c.id == turn_rows.c.session_id)
-        .where(sessions.c.parent == "")
-    ).one()
     return Figures(
         sessions=_count_by(tx, sessions.c.state),
         turns=_count_by(tx, turn_rows.c.reason, turn_rows.c.ended_at_us > 0),
@@ -53,9 +47,8 @@ def count_figures(tx: Connection) -> Figures:
         outbox_open=_count(tx, outbox.c.state.in_(OUTBOX_OPEN)),
         cards_open=_count(tx, cards.c.state == "open"),
         effects_uncertain=_count(tx, receipts.c.state == ReceiptState.UNCERTAIN),
-        tokens_read=int(spent[0]),
-        tokens_written=int(spent[1]),
-        cost_usd=int(spent[2]) / MICRO,
+        reviews_open=_count(tx, reviews.c.state == OPEN),
+        spent=sum_all(tx, 0),
     )
 
 

@@ -175,6 +175,8 @@ turns = Table(
     big_column("repair_output_tokens", 0),
     big_column("repair_cost_micro_usd", 0),
     big_column("skips_verification", 0),
+    big_column("unpriced", 0),
+    big_column("judge_unpriced", 0),
     Index("turns_session", "session_id", "number"),
     sqlite_strict=True,
 )
@@ -182,7 +184,8 @@ turns = Table(
 
 `cost_micro_usd` and the tokens beside it are the answer's own with its repairs; `repair_*` is the
 part of them that the attempts after the first used, `judge_*` comes on top. `skips_verification`:
-1 when everybody whose message it answers wants no check of it.
+1 when everybody whose message it answers wants no check of it; `unpriced` and `judge_unpriced`: not
+0 when the cost beside them lacks calls whose price nobody knows.
 """
 
 messages = Table(

@@ -38,6 +38,7 @@ _SUMS = (
     "cache_read_tokens",
     "cache_write_tokens",
     "cost_micro_usd",
+    "unpriced",
 )
 _SPENDS = (
     "judge_calls",
@@ -48,6 +49,7 @@ _SPENDS = (
     "repair_input_tokens",
     "repair_output_tokens",
     "repair_cost_micro_usd",
+    "judge_unpriced",
 )
 _END = Statement(
     update(turns)
@@ -85,7 +87,8 @@ class TurnTotals:
     steps: int
     spent_us: int
     usage: Usage
-    cost_micro_usd: int
+    cost_micro_usd: int | None
+    """None: a call had no known price."""
     judging: Spend = field(default_factory=Spend)
     """On top of `usage` and `cost_micro_usd`."""
     repairing: Spend = field(default_factory=Spend)
@@ -142,10 +145,12 @@ def end_turn(tx: Connection, turn_id: TurnId, totals: TurnTotals, now_us: int) -
         "new_output_tokens": totals.usage.output_tokens,
         "new_cache_read_tokens": totals.usage.cache_read_tokens,
         "new_cache_write_tokens": totals.usage.cache_write_tokens,
-        "new_cost_micro_usd": totals.cost_micro_usd,
+        "new_cost_micro_usd": totals.cost_micro_usd or 0,
+        "new_unpriced": int(totals.cost_micro_usd is None),
         "new_ended_at_us": now_us,
         "new_repairs": totals.repairs,
         "new_judge_calls": totals.judging.calls,
+        "new_judge_unpriced": int(totals.judging.cost_micro_usd is None),
         **_name_spend("new_judge", totals.judging),
         **_name_spend("new_repair", totals.repairing),
     }

@@ -7,17 +7,27 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, Select, case, func, select
 
-from geode.messages import JsonObject, JsonValue
+from geode.messages import JsonObject, JsonValue, SessionId
 from geode.store.receipts import OPEN_STATES, ReceiptState
+from geode.store.review_tables import reviews
+from geode.store.reviews import OPEN
+from geode.store.spent import Spent
+from geode.store.standing import sum_all, sum_session, sum_sessions
 from geode.store.tables import inbox, outbox, outbox_parts, receipts, sessions, threads, timeline
 from geode.store.tables import turns as turn_rows
 
 OUTBOX_OPEN = ("queued", "sending")
 SHOWN_CHARS_MAX = 200
+APART = (
+    *("repairs", "repair_input_tokens", "repair_output_tokens", "repair_cost_micro_usd"),
+    *("judge_calls", "judge_input_tokens", "judge_output_tokens", "judge_cost_micro_usd"),
+    "judge_unpriced",
+)
+"""What of a turn is shown apart from its answer's own figures."""
 
 
-def count_all(tx: Connection) -> JsonObject:
-    """Sessions by state, messages that wait, replies on their way, effects of unknown outcome."""
+def count_all(tx: Connection, day_start_us: int) -> JsonObject:
+    """What there is, what waits, and what was spent since the day began."""
     rows = tx.execute(select(sessions.c.state, func.count()).group_by(sessions.c.state))
     by_state: JsonObject = {row[0]: row[1] for row in rows}
     return {
@@ -25,6 +35,8 @@ def count_all(tx: Connection) -> JsonObject:
         "messages_queued": _count(tx, inbox.c.state == "queued", inbox.c.kind == "message"),
         "outbox_open": _count(tx, outbox.c.state.in_(OUTBOX_OPEN)),
         "effects_uncertain": _count(tx, receipts.c.state == ReceiptState.UNCERTAIN),
+        "reviews_open": _count(tx, reviews.c.state == OPEN),
+        "spent_today": sum_all(tx, day_start_us).to_json(),
     }
 
 
@@ -44,7 +56,16 @@ def list_sessions(tx: Connection, limit: int) -> list[JsonObject]:
         .order_by(sessions.c.active_at_us.desc(), sessions.c.id)
         .limit(limit)
     )
-    return [_session_object(row) | {"queued": row.queued} for row in rows]
+    found = rows.all()
+    spent = sum_sessions(tx, [row.id for row in found])
+    return [
+        {
+            **_session_object(row),
+            "queued": row.queued,
+            "spent": spent.get(row.id, Spent()).to_json(),
+        }
+        for row in found
+    ]
 
 
 def show_session(tx: Connection, session_id: str, limit: int) -> JsonObject | None:
@@ -58,7 +79,8 @@ def show_session(tx: Connection, session_id: str, limit: int) -> JsonObject | No
         "queued": list[JsonValue](_list_queued(tx, session_id, limit)),
         "outbox": list[JsonValue](_list_outbox(tx, limit, outbox.c.session_id == session_id)),
     }
-    return _session_object(row) | details
+    spent = sum_session(tx, SessionId(session_id))
+    return {**_session_object(row), "spent": spent.to_json(), **details}
 
 
 def list_effects(tx: Connection, limit: int) -> list[JsonObject]:
@@ -151,6 +173,8 @@ def _list_turns(tx: Connection, session_id: str, limit: int) -> list[JsonObject]
             "input_tokens": row.input_tokens,
             "output_tokens": row.output_tokens,
             "cost_micro_usd": row.cost_micro_usd,
+            "unpriced": row.unpriced,
+            **{name: getattr(row, name) for name in APART},
             "started_at_us": row.started_at_us,
             "ended_at_us": row.ended_at_us,
         }

@@ -32,7 +32,7 @@ def _big(name: str, default: str | None = None) -> sa.Column[int]:
 
 def upgrade() -> None:
     """Create the tables and add the columns with zero in them."""
-    for name in (*SPEND, "skips_verification"):
+    for name in (*SPEND, "skips_verification", "unpriced", "judge_unpriced"):
         op.add_column("turns", _big(name, "0"))
     op.add_column("inbox", _big("skips_verification", "0"))
     _create_reviews()

@@ -17,6 +17,11 @@ FAILED = 1
 AWAITING = 2
 REVIEWING = 3
 """The answer did not pass its check and waits for an operator."""
+UNANSWERED = {
+    "removed": "The message was dropped before it was taken up.",
+    "skipped": "The message was too old to act on when it arrived.",
+}
+"""What became of messages that no turn took."""
 WAITS_FOR_REVIEW = (
     "The answer did not pass its check and waits for an operator; "
     "look at it with: geode reviews show {id}"
@@ -53,11 +58,12 @@ async def ask_once(
     async for news in talk.listen():
         rows |= {row["id"]: row for row in news.rows}
         if news.about == said["id"] and news.asking["state"] in OVER:
-            return _conclude(rows, news.asking)
+            return conclude(rows, news.asking)
     raise AssertionError("a listener has no end")
 
 
-def _conclude(rows: dict[str, dict[str, Any]], asking: Any) -> Outcome:
+def conclude(rows: dict[str, dict[str, Any]], asking: Any) -> Outcome:
+    """What a message came to, from what its client was told; pure."""
     cards = tuple(
         card for row in rows.values() if (card := read_card(row)) is not None and card.buttons
     )
@@ -70,6 +76,7 @@ def _conclude(rows: dict[str, dict[str, Any]], asking: Any) -> Outcome:
     words = [row["markdown"] for row in ours if row["markdown"] not in POINTERS]
     files = tuple(file for row in ours for file in read_files(row))
     reason = asking["reason"]
+    words = words or [UNANSWERED[reason]] if reason in UNANSWERED else words
     code = ANSWERED if reason in DELIVERABLE else FAILED
     return Outcome(code, "\n\n".join(words), "answered", reason, files, cards, **marks)
 

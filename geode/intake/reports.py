@@ -7,7 +7,7 @@ from geode.loop.prompt import day_start_us
 from geode.messages import SessionState
 from geode.reply import command_sentences as said
 from geode.reply.spending import describe_spent
-from geode.store import receipts, sessions, standing
+from geode.store import receipts, sessions, standing, turns
 from geode.store.standing import Spent
 
 EFFECTS_MAX = 20
@@ -102,8 +102,8 @@ def _read_left(asked: Asked) -> int | None:
         return None
     profile = asked.binding.profile
     shared = [each.key for each in asked.view.settings.bindings if each.profile == profile]
-    spent = standing.sum_bindings(asked.tx, shared, _day_start_us(asked))
-    return max(0, int(limit * 1_000_000) - spent.cost_micro_usd)
+    spent = turns.sum_cost_since(asked.tx, shared, _day_start_us(asked))
+    return max(0, int(limit * 1_000_000) - spent)
 
 
 def _day_start_us(asked: Asked) -> int:

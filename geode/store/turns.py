@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 from geode.messages import Mode, SessionId, TerminationReason, TurnId
 from geode.steps import Spend, Usage
 from geode.store.statements import Statement
-from geode.store.tables import sessions, turns
+from geode.store.tables import checkpoints, sessions, turns
 
 _BEGIN = Statement(
     insert(turns),
@@ -194,11 +194,11 @@ def find_stopped(tx: Connection, session_ids: Sequence[SessionId]) -> dict[Sessi
 
 
 def sum_cost_since(tx: Connection, bindings: Sequence[str], since_us: int) -> int:
-    """What turns of these bindings cost since then, in micro-USD, their judges included.
+    """What turns of these bindings that began since then cost, in micro-USD, judges included.
 
-    Children count to parents.
+    Children count to parents; a turn that runs or waits for people counts as far as it is saved.
     """
-    found = tx.execute(
+    ended = tx.execute(
         select(func.sum(turns.c.cost_micro_usd + turns.c.judge_cost_micro_usd))
         .join(sessions, sessions.c.id == turns.c.session_id)
         .where(
@@ -207,7 +207,24 @@ def sum_cost_since(tx: Connection, bindings: Sequence[str], since_us: int) -> in
             turns.c.started_at_us >= since_us,
         )
     ).scalar_one_or_none()
-    return int(found or 0)
+    rows = tx.execute(
+        select(checkpoints.c.state)
+        .join(turns, turns.c.id == checkpoints.c.turn_id)
+        .join(sessions, sessions.c.turn_id == turns.c.id)
+        .where(
+            sessions.c.binding.in_(bindings),
+            sessions.c.parent == "",
+            turns.c.started_at_us >= since_us,
+        )
+    )
+    return int(ended or 0) + sum(_read_cost(row.state) for row in rows)
+
+
+def _read_cost(state: str) -> int:
+    """What an unfinished turn cost by the loop's own state; its row is written at its end."""
+    body = orjson.loads(state)
+    judging = Spend.from_json(body.get("judging", {}))
+    return int(body.get("cost_micro_usd") or 0) + (judging.cost_micro_usd or 0)
 
 
 def requesters_of(row: Any) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from geode.steps import Spend
 from geode.store import standing, views
 from geode.store.spent import Part, Spent
 from geode.store.tables import turns
+from geode.store.turns import sum_cost_since
 
 UP = Moment("running", "model", 0, {"loop": ChannelStatus("up")}, (), {}, 7)
 DEAR = replace(PASSED, spend=replace(SPEND, cost_micro_usd=20_000))
@@ -70,6 +71,22 @@ async def test_day_limit_counts_the_judge(tmp_path: Path) -> None:
     assert "- Budget: $0.50 per day, $0.38 left today" in answer
     assert "budget left: $0.38 today" in status
     assert "125 tokens" in status
+
+
+async def test_turn_that_waits_counts_against_the_day_once(place: ReviewRoom) -> None:
+    failed = replace(FAILED, spend=replace(SPEND, cost_micro_usd=20_000))
+    store = place.room.store
+
+    async def spent_today() -> int:
+        return await store.read(lambda tx: sum_cost_since(tx, ["loop:T1/C1"], 0))
+
+    await place.judge_answers([RETRY, failed], say("a", cost_micro_usd=100), say("b"))
+    waiting = await spent_today()
+    await place.decide(RELEASE)
+    await place.go_on()
+
+    assert waiting == 20_107
+    assert await spent_today() == 20_107
 
 
 async def test_unknown_price_is_told_as_unknown(place: ReviewRoom) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -148,6 +149,20 @@ async def test_decision_that_is_none_is_refused_in_a_sentence(
     async with open_terminal(tmp_path) as world:
         with pytest.raises(ControlError, match=part):
             await world.ask_control("reviews.decide", **arguments)
+
+
+async def test_of_two_decisions_at_once_one_counts(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, [say(DRAFT)], verdicts=[FAILED]) as world:
+        review_id = (await escalate(world))["review"]
+        both = [
+            world.ask_control("reviews.decide", id=review_id, decision="release", name=name)
+            for name in ("Ada", "Bob")
+        ]
+        ends = await asyncio.gather(*both, return_exceptions=True)
+
+        assert sorted(type(end).__name__ for end in ends) == ["ControlError", "dict"]
+        await world.watch(has_answer(DRAFT))
+        assert await world.column(turns.c.verification) == ["released"]
 
 
 async def test_review_is_decided_once_and_judged_again_only_after_a_failed_check(

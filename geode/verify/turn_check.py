@@ -94,7 +94,7 @@ class _Verification:
         findings = replace(findings, post_verify=post, decision=decision)
         if decision.action is not Action.ACCEPT:
             return findings
-        stop = await hooks.stop(replace(judged, action=decision.action.value), self._left_s)
+        stop = await hooks.stop(judged, self._left_s)
         decision = apply_stop(decision, stop, self._room(candidate))
         return replace(findings, stop=stop, decision=decision)
 

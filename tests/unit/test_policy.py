@@ -8,7 +8,7 @@ from fakes.gate_room import Counted, make_tool
 from geode.gate.policy import Allow, Ask, Deny, decide, find_tool, project_plan
 from geode.messages import UNATTENDED, Mode, SessionId, TurnId
 from geode.settings import BUILTIN_PROFILES, Profile
-from geode.steps import BoundToolPlan, Effect, Tool, ToolContext
+from geode.steps import Absence, BoundToolPlan, Effect, Tool, ToolContext
 
 READ = make_tool("read_file")
 WRITE = make_tool("write_file", Effect.MUTATE)
@@ -179,3 +179,151 @@ def test_unknown_name_with_a_lone_surrogate_gives_a_sentence_that_can_be_stored(
 
     assert isinstance(found, Deny)
     assert found.sentence.encode()
+
+
+def test_offered_tool_is_found_itself() -> None:
+    plan = project_plan(CATALOGUE, Mode.DAEMON, EVERYTHING)
+
+    assert find_tool(plan, "write_file") is WRITE.tool
+
+
+def test_plan_carries_its_generation() -> None:
+    assert project_plan(CATALOGUE, Mode.DAEMON, EVERYTHING).generation == 0
+    assert project_plan(CATALOGUE, Mode.DAEMON, EVERYTHING, generation=7).generation == 7
+
+
+AWAY = Absence("mcp.not_connected", "The server of db__read is away.")
+ABSENT = {
+    "granted": (Mode.DAEMON, Profile("p", frozenset({"db__read"})), AWAY.rule, AWAY.sentence),
+    "not-granted": (
+        Mode.DAEMON,
+        Profile("p", frozenset()),
+        "profile.not_granted",
+        "db__read is not granted in a chat thread; an operator can name it in the profile's tools.",
+    ),
+    "no-profile": (
+        Mode.DAEMON,
+        None,
+        "policy.missing",
+        "db__read is not granted: there is no valid profile, so nothing is.",
+    ),
+    "at-the-terminal": (Mode.REPL, TERMINAL, AWAY.rule, AWAY.sentence),
+}
+
+
+@pytest.mark.parametrize(("mode", "profile", "rule", "words"), ABSENT.values(), ids=ABSENT)
+def test_tool_that_cannot_be_had_now_is_refused_by_the_first_rule_that_takes_it_out(
+    mode: Mode, profile: Profile | None, rule: str, words: str
+) -> None:
+    plan = project_plan(CATALOGUE, mode, profile, absences={"db__read": AWAY})
+
+    assert plan.removed["db__read"] == rule
+    assert find_tool(plan, "db__read") == Deny(rule, words)
+
+
+def test_mode_takes_out_also_what_cannot_be_had() -> None:
+    plan = project_plan([], Mode.DAEMON, EVERYTHING, absences={"run_bash": AWAY})
+
+    assert plan.removed == {"run_bash": "mode.removed"}
+
+
+def test_offered_tool_is_never_absent() -> None:
+    plan = project_plan(CATALOGUE, Mode.DAEMON, EVERYTHING, absences={"read_file": AWAY})
+
+    assert find_tool(plan, "read_file") is READ.tool
+    assert plan.absences == {}
+    assert "read_file" not in plan.removed
+
+
+def test_absence_stands_in_the_plan() -> None:
+    assert project_plan([], Mode.REPL, TERMINAL, absences={"x": AWAY}).absences == {"x": AWAY}
+
+
+REFUSED = {
+    "mode_mismatch": (
+        Mode.REPL,
+        BASH.tool,
+        "policy.mode_mismatch",
+        "run_bash was offered for another mode than this one.",
+    ),
+    "lookalike": (
+        Mode.DAEMON,
+        make_tool("read_file").tool,
+        "policy.not_in_plan",
+        "read_file does not belong to this step.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("mode", "tool", "rule", "words"), REFUSED.values(), ids=REFUSED)
+def test_inconsistent_call_is_denied_in_words(
+    mode: Mode, tool: Tool, rule: str, words: str
+) -> None:
+    plan = project_plan(CATALOGUE, mode, EVERYTHING)
+
+    assert decide(plan, tool, context_in(Mode.DAEMON)) == Deny(rule, words)
+
+
+def test_call_that_nobody_can_approve_is_denied_in_words() -> None:
+    plan = project_plan(CATALOGUE, Mode.DAEMON, Profile("p", frozenset(), frozenset({"read_file"})))
+
+    assert decide(plan, READ.tool, context_in(Mode.DAEMON)) == Deny(
+        "ask.no_approver",
+        "read_file needs a person's approval for each call, and nobody is named who could give it.",
+    )
+
+
+LONE = make_tool("lone", modes=[Mode.REPL]).tool
+TWICE = make_tool("twice").tool
+EXPLAINED = {
+    "mode": (
+        Mode.DAEMON,
+        "run_bash",
+        "run_bash is not available in a chat thread: nobody sits beside it to check what it would "
+        "do, so it is always taken out and no setting grants it.",
+    ),
+    "job": (Mode.SCHEDULER, "lone", "lone is not made for use in a scheduled job."),
+    "headless": (
+        Mode.HEADLESS,
+        "other",
+        "other is not granted where no person takes part; an operator can name it in the "
+        "profile's tools.",
+    ),
+    "unknown": (
+        Mode.REPL,
+        "nope",
+        "There is no tool named 'nope' in this step; available: read_file, run_bash, lone.",
+    ),
+    "wrong": (
+        Mode.IPC,
+        "twice",
+        "twice is declared wrongly and was left out (catalogue.name_twice).",
+    ),
+}
+
+
+@pytest.mark.parametrize(("mode", "name", "words"), EXPLAINED.values(), ids=EXPLAINED)
+def test_each_absence_has_its_words(mode: Mode, name: str, words: str) -> None:
+    other = make_tool("other").tool
+    catalogue = [READ.tool, BASH.tool, LONE, TWICE, TWICE]
+    granted = Profile("p", frozenset(tool.name for tool in catalogue))
+    offered = catalogue if mode is Mode.REPL else [*catalogue, other]
+
+    found = find_tool(project_plan(offered, mode, granted), name)
+
+    assert isinstance(found, Deny)
+    assert found.sentence == words
+
+
+def test_words_about_an_empty_plan_and_a_long_name_are_bounded() -> None:
+    empty = find_tool(project_plan([], Mode.REPL, EVERYTHING), "x" * 200)
+    many = [make_tool(f"tool_{number:03d}").tool for number in range(100)]
+    full = find_tool(
+        project_plan(many, Mode.REPL, Profile("p", frozenset(tool.name for tool in many))), "x"
+    )
+
+    assert isinstance(empty, Deny)
+    assert empty.sentence == f"There is no tool named '{'x' * 100}' in this step; available: none."
+    assert isinstance(full, Deny)
+    known = ", ".join(tool.name for tool in many)[:400]
+    assert full.sentence == f"There is no tool named 'x' in this step; available: {known}."

@@ -321,7 +321,10 @@ class Inbox:
     def _tell_held(self, tx: Tx, row: Any, message: InboundMessage, now_us: int) -> bool:
         if row.state == SessionState.IDLE:
             return False
-        notice = NewOutbox("held", row.turn_id, sentences.HELD, message.reply_to)
+        kind, sentence = "held", sentences.HELD
+        if row.state == SessionState.AWAITING_REVIEW:
+            kind, sentence = "held_for_review", sentences.HELD_FOR_REVIEW
+        notice = NewOutbox(kind, row.turn_id, sentence, message.reply_to)
         return outbox.add_outbox(tx, SessionId(row.id), notice, now_us)
 
 

@@ -19,6 +19,9 @@ POSSIBLY_LOST = "sent twice, and nobody can tell whether it arrived"
 COPY_LOST = "its copy is gone or was changed"
 """Why a file is not sent that was kept for it."""
 HELD = "I am still working on the message before; yours is kept and comes next."
+HELD_FOR_REVIEW = (
+    "An answer of mine waits here for a person's decision; your message is kept and comes after it."
+)
 OVERLOADED = (
     "Too many messages are waiting in this thread, so this one was not taken. "
     "Please send it again once I have answered."

@@ -12,6 +12,7 @@ from fakes.scripted_model import say
 from fakes.terminal_world import TerminalWorld, has_answer, open_terminal
 
 from geode.errors import ControlError
+from geode.reply.sentences import HELD_FOR_REVIEW
 from geode.store.review_tables import reviews
 from geode.store.tables import cards, messages, sessions, turns
 
@@ -120,6 +121,7 @@ async def test_message_meanwhile_waits_for_the_same_review(tmp_path: Path) -> No
         held = await world.say("Something else")
         asking = await world.settle(held["id"])
         assert (asking["state"], asking["review"]) == ("awaiting", first["review"])
+        await world.watch(lambda rows: any(r["markdown"] == HELD_FOR_REVIEW for r in rows))
 
         await world.ask_control(
             "reviews.decide", id=first["review"], decision="reject", words="No."

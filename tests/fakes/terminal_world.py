@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,17 +115,22 @@ async def open_terminal(
     *,
     profile: str = "held",
     verdicts: Sequence[Verdict] = (),
+    hooks: Mapping[str, object] | None = None,
 ) -> AsyncGenerator[TerminalWorld]:
     """A daemon that serves nothing but its terminal; cancelled and closed at the end.
 
     The profile `held` grants the tools, without asking; `terminal` is the built-in one. The judge
-    says the verdicts in order, then passes everything.
+    says the verdicts in order, then passes everything. `hooks` is the table of that name.
     """
     if not (folder / "geode.db").exists():
         lay_database(folder / "geode.db")
     granted = {"tools": [tool.name for tool in tools]}
     settings = Settings.model_validate(
-        {"agent": {"terminal_profile": profile}, "profiles": {"held": granted}}
+        {
+            "agent": {"terminal_profile": profile},
+            "profiles": {"held": granted},
+            "hooks": dict(hooks or {}),
+        }
     )
     judge = ScriptedJudge(list(verdicts))
     seams, model = make_seams(replies, tools, judge)

@@ -26,7 +26,10 @@ from geode.store.review_tables import reviews
 from geode.store.tables import sessions, turns
 
 CHOICES = {"Release": REPAIRED, "Ask for a revision": REVISED, "Reject": "did not release it"}
-CHILDREN_MAX = 4
+
+
+SHARED = ("delivery.", "card_end", "review_decided")
+"""Points behind a decision at which every decision is the same."""
 
 
 @dataclass

@@ -23,6 +23,8 @@ _KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "tool_call": ("tool_call", ("operation", "tool", "effect", "rule")),
     "tool_refused": ("tool_refused", ("operation", "tool", "rule")),
     "tool_outcome": ("tool_outcome", ("operation", "tool", "ending", "elapsed_ms")),
+    "approval_asked": ("approval_asked", ("operation", "tool", "state")),
+    "approval_ended": ("approval_ended", ("operation", "tool", "state", "scope", "by")),
     "verification": (
         VERIFICATION_POLICY,
         (

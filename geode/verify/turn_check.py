@@ -37,8 +37,11 @@ class VerifyParts:
     judge: Judge
     clock: Clock
     hooks: HookRegistry = field(default_factory=HookRegistry)
-    judge_model: str = ""
-    """The judge's name, for the record."""
+
+    @property
+    def judge_model(self) -> str:
+        """The judge's name for the record, where it has one."""
+        return str(getattr(self.judge, "name", ""))
 
 
 @dataclass(frozen=True, slots=True)

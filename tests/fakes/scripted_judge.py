@@ -25,6 +25,7 @@ class ScriptedJudge:
 
     verdicts: list[Verdict] = field(default_factory=list[Verdict])
     seen: list[Candidate] = field(default_factory=list[Candidate])
+    name: str = "scripted/judge"
 
     def add(self, verdicts: Sequence[Verdict]) -> None:
         """Say these next."""

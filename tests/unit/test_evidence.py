@@ -120,12 +120,17 @@ def test_verdict_is_told_by_codes_hashes_and_figures(tmp_path: Path) -> None:
             {"operation": "r1", "tool": "look", "ending": "failed", "elapsed_ms": 3},
         ),
         (
+            "approval_ended",
+            {"operation": "r1", "tool": "look", "state": "denied", "by": "a: b\n", "words": "w"},
+            {"operation": "r1", "tool": "look", "state": "denied"},
+        ),
+        (
             "review_decided",
             {"review": "v1", "candidate": "c", "state": "rejected", "by": "slack:U1", "words": "w"},
             {"review": "v1", "candidate": "c", "state": "rejected", "by": "slack:U1"},
         ),
     ],
-    ids=["call", "refusal", "ending", "review"],
+    ids=["call", "refusal", "ending", "approval", "review"],
 )
 def test_row_has_no_words_of_anybody(kind: str, body: JsonObject, told: JsonObject) -> None:
     row = evidence_of(append(kind, **body))

@@ -207,6 +207,12 @@ ABSENT = {
         "policy.missing",
         "db__read is not granted: there is no valid profile, so nothing is.",
     ),
+    "everything-of-the-terminal": (
+        Mode.DAEMON,
+        TERMINAL,
+        "profile.not_granted",
+        "db__read is not granted in a chat thread; an operator can name it in the profile's tools.",
+    ),
     "at-the-terminal": (Mode.REPL, TERMINAL, AWAY.rule, AWAY.sentence),
 }
 

@@ -43,14 +43,14 @@ from geode.verify.verdict import VerifiedEnd
 R = TerminationReason
 TURN = CandidateTurn(SessionId("s1"), TurnId("t1"), Mode.DAEMON, "b", ("slack:T1:U1",), 1)
 CANDIDATE = Candidate(
-    "what is up",
+    "what is \ud800 up",
     "all is well",
     R.FORCED_TEXT,
     (Observation("look", "a"), Observation("peek", "b\ud800", is_error=True, is_personal=True)),
     turn=TURN,
 )
 SHOWN = ShownCandidate(
-    "what is up",
+    "what is \ud800 up",
     "all is well",
     "forced_text",
     (ShownObservation("look", "a"), ShownObservation("peek", "b\ud800", True, True)),
@@ -274,7 +274,7 @@ async def test_record_of_the_evidence_and_of_what_is_pending() -> None:
     assert evidence.body == {
         "candidate": digest,
         "attempt": 1,
-        "request_hash": sha("what is up"),
+        "request_hash": sha("what is \ud800 up"),
         "observations": 2,
         "observations_hash": sha("look\0a", "peek\0b\ud800"),
         "is_personal": True,
@@ -423,6 +423,8 @@ def test_skipped_check_is_said_and_recorded() -> None:
         "misses": [],
         "by": ["slack:T1:U1"],
     }
+    told = tell_check(CANDIDATE, end, CheckFacts("scripted/judge", 0.0))
+    assert told.entries[0].body["candidate"] == hash_candidate("all is well", "forced_text")
     assert lone is not None
     assert (lone.entries[0].turn_id, lone.entries[0].body["by"]) == ("", [])
     assert lone.entries[0].body["attempt"] == 0
@@ -442,7 +444,7 @@ async def test_what_a_check_took_stands_beside_what_it_found() -> None:
 
     found = {
         "candidate": hash_candidate("all is well", "forced_text"),
-        "request_hash": sha("what is up"),
+        "request_hash": sha("what is \ud800 up"),
         "miss_codes": ["no_source"],
         "judge_model": "scripted/judge",
         "judge_calls": 2,

@@ -151,7 +151,7 @@ class Daemon:
         self.lanes = LaneQueue(
             store, self.clock, self._leases, self._run_session, turns_parallel=limits.turns_parallel
         )
-        self._expiries = Expiries(store, self.clock, self._go_on)
+        self._expiries = Expiries(store, self.clock, self._go_on, services.find_binding)
         self.catch_up = CatchUp(store, self.clock, self.channels, self.settings.bindings)
         self.health = DaemonHealth(store, self.clock, self.look)
         self.roster = Roster(

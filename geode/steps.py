@@ -59,6 +59,8 @@ class ToolContext:
     chapter: int = 0
     deadline: float = float("inf")
     """Monotonic seconds at which the call must have ended."""
+    is_resumed: bool = False
+    """The call's batch was saved by an earlier run: people may have been asked about it."""
 
     @property
     def operation_id(self) -> ReceiptId:

@@ -94,7 +94,7 @@ class TurnRunner:
         self._earlier = EarlierMessages(
             self._store, parts.channels, self._clock, parts.services.take_out
         )
-        self._pauses = Pauses(parts.services.shelf, parts.channels, parts.services.take_out)
+        self._pauses = Pauses(parts.services.shelf, parts.channels, parts.delivery.redact)
         self._outgoing = Outgoing(parts.services.shelf, parts.services.take_out)
         self._completion = Completion(
             CompletionParts(

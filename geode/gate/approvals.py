@@ -44,6 +44,16 @@ class Approvals:
         since_us = self._clock.now_us() - HOUR_US
         return await self._store.read(lambda tx: _judge(tx, new, since_us))
 
+    async def recall(self, operation_id: str) -> Refusal | bool:
+        """Whether people were asked about the call; a refusal when that ended without a yes.
+
+        What the policy says by now changes nothing of it: a no stays a no.
+        """
+        known = await self._store.read(lambda tx: rows.find_approval(tx, operation_id))
+        if known is None:
+            return False
+        return _read_refusal(known) or True
+
     async def list_unused(self, turn_id: str) -> frozenset[str]:
         """The turn's calls that people were asked about and that have not begun."""
         found = await self._store.read(lambda tx: rows.list_of_turn(tx, turn_id))
@@ -76,7 +86,7 @@ _ENDS = {
     rows.EXPIRED: ("approval.expired", "Not run: nobody answered in time."),
     rows.UNDELIVERABLE: (
         "approval.undeliverable",
-        "Not run: the question could not be shown to anybody.",
+        "Not run: the question about its arguments could not be shown to anybody.",
     ),
     rows.WITHDRAWN: ("approval.withdrawn", "Not run: the question was withdrawn."),
 }
@@ -149,22 +159,29 @@ def _judge(tx: Tx, new: NewApproval, since_us: int) -> Granted | Refusal | None:
 
 
 def _read_answer(known: Approval, new: NewApproval) -> Granted | Refusal | None:
+    refusal = _read_refusal(known)
+    if refusal is not None:
+        return refusal
     if known.action_hash != new.action_hash:
         return Refusal(
             "approval.changed",
             f"Not run: this is not what people were asked about: the call, {new.tool} or those "
             "it is made for have changed since.",
         )
-    match known.state:
-        case rows.PENDING:
-            return None
-        case rows.APPROVED:
-            return USED if known.is_used else Granted(known.decided_by, known.id)
-        case rows.DENIED:
-            why = f" {known.reason}" if known.reason else ""
-            return Refusal("approval.denied", f"Not run: {known.decided_by} said no.{why}")
-        case _:
-            return Refusal(*_ENDS[known.state])
+    if known.is_pending:
+        return None
+    return USED if known.is_used else Granted(known.decided_by, known.id)
+
+
+def _read_refusal(known: Approval) -> Refusal | None:
+    """Why a question that ended without a yes forbids its call; None: it has not."""
+    if known.state in (rows.PENDING, rows.APPROVED):
+        return None
+    why = f" {known.reason}" if known.reason else ""
+    if known.state == rows.DENIED:
+        return Refusal("approval.denied", f"Not run: {known.decided_by} said no.{why}")
+    rule, sentence = _ENDS[known.state]
+    return Refusal(rule, sentence + why)
 
 
 def _hash(*parts: object) -> str:

@@ -45,9 +45,18 @@ class Reviewer:
         why = "The profile grants this tool only with an approval."
         if isinstance(admitted, Admitted) and self.hooks.has_hooks:
             admitted, why = await self._ask_hooks(admitted, plan, why)
+        if isinstance(admitted, Admitted) and context.is_resumed:
+            admitted = await self._recall(admitted)
         if isinstance(admitted, Refusal) or not admitted.must_ask:
             return admitted
         return await self._ask_people(admitted, why)
+
+    async def _recall(self, admitted: Admitted) -> Admitted | Refusal:
+        """What people were asked about stays theirs to decide, whatever the profile says by now."""
+        said = await self.approvals.recall(admitted.context.operation_id)
+        if isinstance(said, Refusal):
+            return _refuse(admitted, "approval", said.rule, said.sentence)
+        return replace(admitted, must_ask=admitted.must_ask or said)
 
     async def _ask_hooks(
         self, admitted: Admitted, plan: BoundToolPlan, why: str

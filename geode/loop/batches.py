@@ -43,11 +43,13 @@ async def resume_batch(run: TurnRun, batch: OpenBatch) -> Ending | Waits | None:
     """Bring a saved batch to its end: calls that people decided on, or that still wait for them."""
     keys = tuple(digest_call(call) for call in batch.calls)
     verdict = BatchVerdict(keys, batch.refused, run.state.guards, None)
-    return await _run_open(run, batch, verdict)
+    return await _run_open(run, batch, verdict, is_resumed=True)
 
 
-async def _run_open(run: TurnRun, batch: OpenBatch, verdict: BatchVerdict) -> Ending | Waits | None:
-    done, asks = await _process(run, batch)
+async def _run_open(
+    run: TurnRun, batch: OpenBatch, verdict: BatchVerdict, *, is_resumed: bool = False
+) -> Ending | Waits | None:
+    done, asks = await _process(run, batch, is_resumed=is_resumed)
     if asks:
         return Waits(replace(batch, done=done), asks)
     return _close_batch(run, batch.calls, verdict, done)
@@ -76,7 +78,7 @@ def _make_context(run: TurnRun, position: int) -> ToolContext:
 
 
 async def _process(
-    run: TurnRun, batch: OpenBatch
+    run: TurnRun, batch: OpenBatch, *, is_resumed: bool
 ) -> tuple[dict[int, ToolResult], tuple[NewApproval, ...]]:
     calls = batch.calls
     positions = [position for position in range(len(calls)) if position not in batch.done]
@@ -85,7 +87,9 @@ async def _process(
     known = tuple(dict.fromkeys(c.name for c in allowed if c.name in run.parts.plan.by_name))
     run.parts.progress.step("tools" if known else "thinking", known)
     outcome = await run.parts.processor.process(
-        allowed, run.parts.plan, lambda index: _make_context(run, positions[index])
+        allowed,
+        run.parts.plan,
+        lambda index: replace(_make_context(run, positions[index]), is_resumed=is_resumed),
     )
     run.entries.extend(outcome.entries)
     if outcome.uncertain:

@@ -24,8 +24,13 @@ class Question:
     new: NewApproval
     file: OutboundFile | None = None
     """The whole arguments, where the card cannot hold them."""
-    is_showable: bool = True
-    """False: the place can show neither; nobody is asked, and the call is refused."""
+    why_not: str = ""
+    """Why it cannot be shown whole: nobody is asked then, and the call is refused."""
+
+    @property
+    def is_showable(self) -> bool:
+        """Whether people see all that they would decide on."""
+        return not self.why_not
 
 
 def ask(tx: Tx, question: Question, reply_to: str, expires_s: int | None, now_us: int) -> None:
@@ -33,11 +38,14 @@ def ask(tx: Tx, question: Question, reply_to: str, expires_s: int | None, now_us
     new = question.new
     expires_at_us = 0 if expires_s is None else now_us + expires_s * 1_000_000
     state = approvals.PENDING if question.is_showable else approvals.UNDELIVERABLE
-    approvals.add_approval(tx, new, now_us, expires_at_us=expires_at_us, state=state)
+    why_not = question.why_not
+    approvals.add_approval(
+        tx, new, now_us, expires_at_us=expires_at_us, state=state, reason=why_not
+    )
     if question.is_showable:
         card = approval_cards.ask_about_call(new, reply_to, question.file)
         cards.open_card(tx, new.session_id, card, now_us)
-    _note(tx, "approval_asked", new, Word(state, RUNTIME), now_us)
+    _note(tx, "approval_asked", new, Word(state, RUNTIME, why_not), now_us)
 
 
 def end_question(tx: Tx, approval_id: str, word: Word, now_us: int, name: str = "") -> bool:

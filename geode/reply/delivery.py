@@ -97,6 +97,10 @@ class Delivery:
         self._claimed: dict[SessionId, ClaimedRow] = {}
         self._sending: dict[SessionId, Channel] = {}
 
+    def redact(self, text: str) -> str:
+        """The text as it would leave."""
+        return self._parts.redactor.redact(text)
+
     def wake(self, session_id: SessionId) -> None:
         """Something waits in this session's outbox."""
         self._dispatcher.wake(session_id)

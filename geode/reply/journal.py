@@ -9,8 +9,11 @@ from geode.errors import StaleEpochError
 from geode.messages import Part, SessionId
 from geode.ports import Clock
 from geode.reply import sentences
+from geode.reply.approval_cards import KIND, show_decided
+from geode.reply.cards import say_card
 from geode.reply.sending import Doubtful, Refused, Settled, Wait
-from geode.store import cards, inbox, outbox, progress_rows
+from geode.store import approvals, cards, inbox, outbox, progress_rows
+from geode.store.approvals import Word
 from geode.store.database import Store, Tx
 from geode.store.outbox import DeliveryLease, NewOutbox, OutboxRow, PartRow, PlannedPart
 
@@ -98,9 +101,9 @@ class SendJournal:
             _record(tx, row.id, part.number, outcome)
             _tell_refused_file(tx, row, part, outcome, self._clock.now_us())
             now_us = self._clock.now_us()
-            state, reason = outbox.end_from_parts(tx, row.id, now_us)
-            if row.kind == "card" and state == "not_applied":
-                cards.note_undelivered(tx, row.session_id, row.episode, reason, now_us)
+            state, _ = outbox.end_from_parts(tx, row.id, now_us)
+            if row.kind == "card":
+                _note_refused_card(tx, row, now_us, is_unseen=state == "not_applied")
             return outbox.has_open(tx, row.session_id)
 
         return await self._store.write("delivery.settle", unit)
@@ -159,6 +162,23 @@ class SendJournal:
         is_answer = row.kind == "answer"
         marked = tuple(inbox.list_turn_messages(tx, row.turn_id)) if is_answer else ()
         return ClaimedRow(row, epoch, open_parts, marked, is_unknown, self._clock, until)
+
+
+def _note_refused_card(tx: Tx, row: OutboxRow, now_us: int, *, is_unseen: bool) -> None:
+    """A card that a part of is missing is not decided on; what there is of it says so."""
+    why = outbox.find_refused(tx, row.id)
+    if why is None:
+        return
+    if is_unseen:
+        cards.note_undelivered(tx, row.session_id, row.episode, why, now_us)
+        return
+    card = cards.read_card(tx, row.episode)
+    approval = approvals.find_approval(tx, card.subject) if card.kind == KIND else None
+    if approval is None or not approval.is_pending:
+        return
+    cards.note_undelivered(tx, row.session_id, row.episode, why, now_us)
+    shown = show_decided(approval, Word(approvals.UNDELIVERABLE, "runtime", why), "", now_us)
+    cards.end_card(tx, card, shown, say_card(shown), now_us)
 
 
 def _find_overtaken(tx: Tx, row: OutboxRow) -> str:

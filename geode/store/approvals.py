@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import SessionId, TurnId
 from geode.store.gate_tables import approvals, session_grants
+from geode.store.tables import sessions
 
 PENDING = "pending"
 APPROVED = "approved"
@@ -113,9 +114,18 @@ _USE = (
 
 
 def add_approval(
-    tx: Connection, new: NewApproval, now_us: int, *, expires_at_us: int, state: str = PENDING
+    tx: Connection,
+    new: NewApproval,
+    now_us: int,
+    *,
+    expires_at_us: int,
+    state: str = PENDING,
+    reason: str = "",
 ) -> None:
-    """Store the question; it is asked by a card of its own, opened in the same transaction."""
+    """Store the question; it is asked by a card of its own, opened in the same transaction.
+
+    `reason`: why it was over before anybody was asked.
+    """
     values = {
         "id": new.id,
         "session_id": new.session_id,
@@ -131,6 +141,7 @@ def add_approval(
         "request_hash": new.request_hash,
         "action_hash": new.action_hash,
         "state": state,
+        "reason": reason,
         "asked_at_us": now_us,
         "expires_at_us": expires_at_us,
     }
@@ -212,6 +223,18 @@ def count_asked(tx: Connection, session_id: SessionId, since_us: int) -> int:
         approvals.c.session_id == session_id, approvals.c.asked_at_us >= since_us
     )
     return int(tx.execute(counted).scalar_one())
+
+
+def list_waiting(tx: Connection, limit: int) -> list[tuple[str, Approval]]:
+    """Open questions, oldest first, each with the binding of its session."""
+    rows = tx.execute(
+        select(approvals, sessions.c.binding)
+        .join(sessions, sessions.c.id == approvals.c.session_id)
+        .where(approvals.c.state == PENDING)
+        .order_by(approvals.c.asked_at_us)
+        .limit(limit)
+    )
+    return [(row.binding, _approval(row)) for row in rows]
 
 
 def has_due(tx: Connection, now_us: int) -> bool:

@@ -133,6 +133,11 @@ def find_card(tx: Connection, kind: str, subject: str) -> StoredCard | None:
     return None if row is None else _stored(row)
 
 
+def read_card(tx: Connection, card_id: str) -> StoredCard:
+    """The card of that id."""
+    return _stored(tx.execute(select(*_COLUMNS).where(cards.c.id == card_id)).one())
+
+
 def find_pressed(tx: Connection, nonce: str) -> tuple[StoredCard, str] | None:
     """The card whose button carries the nonce, and the choice that the button stands for."""
     row = tx.execute(
@@ -229,18 +234,17 @@ def list_messages(tx: Connection, session_id: SessionId, card_id: str) -> list[s
 def note_undelivered(
     tx: Connection, session_id: SessionId, card_id: str, reason: str, now_us: int
 ) -> None:
-    """Record that the platform refused a card's message.
+    """Record that the platform refused a card's message, or a file that belongs to it.
 
     The card stays open, and whoever can reach it otherwise may settle it; a call that it asked
-    about is refused.
+    about is refused, and its card is over.
     """
-    subject = tx.execute(
-        select(cards.c.subject).where(cards.c.id == card_id, cards.c.kind == "approval")
-    ).scalar_one_or_none()
-    if subject is not None:
-        # Nobody can answer what nobody was shown: the turn goes on without.
+    card = read_card(tx, card_id)
+    if card.kind == "approval":
+        # Nobody can answer what nobody was shown whole: the turn goes on without.
         word = Word(UNDELIVERABLE, "runtime", reason)
-        decide_approval(tx, subject, word, now_us)
+        decide_approval(tx, card.subject, word, now_us)
+        withdraw_card(tx, card, "runtime", now_us)
     entry = TimelineEntry("card_undelivered", {"card": card_id, "reason": reason})
     append_entries(tx, session_id, [entry], now_us)
 

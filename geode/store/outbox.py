@@ -361,6 +361,15 @@ def end_from_parts(tx: Connection, outbox_id: int, now_us: int) -> tuple[str, st
     return state, reason
 
 
+def find_refused(tx: Connection, outbox_id: int) -> str | None:
+    """Why the platform refused a part of the row for good; None: it refused none."""
+    return tx.execute(
+        select(outbox_parts.c.error)
+        .where(outbox_parts.c.outbox_id == outbox_id, outbox_parts.c.state == "not_applied")
+        .limit(1)
+    ).scalar_one_or_none()
+
+
 def end_row(tx: Connection, outbox_id: int, state: str, now_us: int, reason: str = "") -> None:
     """Close a row as `sent` or `not_applied`."""
     _END.run(tx, {"row": outbox_id, "new_state": state, "why": reason, "now_us": now_us})

@@ -26,9 +26,11 @@ from sqlalchemy import func, update
 from geode.gate.approvals import ASKED_MAX_PER_HOUR, PENDING_MAX
 from geode.reply import sentences
 from geode.session.expiries import Expiries
+from geode.settings import Binding
 from geode.store.gate_tables import approvals
 from geode.store.tables import inbox, messages, outbox, receipts, turns
 
+LONG = "a" * 3_000
 NOTE = ("note", {"text": "buy milk"})
 SEND = ("send", {"text": "to Ada"})
 
@@ -267,7 +269,9 @@ async def test_unanswered_question_expires_and_is_told_apart_from_a_no(tmp_path:
     async with open_approval_room(tmp_path, approval_expires_s=600) as place:
         await place.ask(call(NOTE), say("too late"))
         woken: list[str] = []
-        expiries = Expiries(place.room.store, place.room.clock, woken.append)
+        expiries = Expiries(
+            place.room.store, place.room.clock, woken.append, lambda key: make_binding()
+        )
         await expiries.look()
         assert await place.ends() == ["pending"]
 
@@ -392,3 +396,131 @@ async def test_without_approvers_a_call_that_asks_is_denied_at_once(tmp_path: Pa
         assert (await place.state(), place.entered("note")) == ("idle", 0)
         assert results_seen(place)[0].startswith("Refused (ask.no_approver)")
         assert await place.ends() == []
+
+
+def make_binding(**more: object) -> Binding:
+    """The room's binding, changed so."""
+    return make_ask_settings(**more).bindings[0]
+
+
+def allow_note(place: ApprovalRoom) -> None:
+    """The operator moves the tool from `ask` to `tools`."""
+    settings = make_ask_settings()
+    profile = settings.profiles["spine"].model_copy(update={"tools": ("look", "note"), "ask": ()})
+    place.worker.runner._services.follow(
+        settings.model_copy(update={"profiles": {"spine": profile}})
+    )
+
+
+@pytest.mark.parametrize(
+    "secret", ["ghp_" + "a1" * 12, "Bearer abcdefgh1234567", "xoxb-12345678-x"]
+)
+async def test_call_whose_arguments_would_be_hidden_is_not_asked_about(
+    place: ApprovalRoom, secret: str
+) -> None:
+    await place.ask(call(("note", {"text": f"echo {secret}"})), say("so be it"))
+    await place.go_on()
+
+    assert place.open_cards() == []
+    assert place.entered("note") == 0
+    (text,) = results_seen(place)
+    assert text.startswith("Refused (approval.undeliverable)")
+    assert "looks like a secret" in text
+    assert await place.ends() == ["undeliverable"]
+
+
+async def test_long_arguments_with_a_hidden_part_are_not_asked_about(place: ApprovalRoom) -> None:
+    await place.ask(call(("note", {"text": f"{LONG} ghp_{'b2' * 12}"})), say("so be it"))
+    await place.go_on()
+
+    assert (place.open_cards(), place.entered("note")) == ([], 0)
+    assert await place.ends() == ["undeliverable"]
+
+
+async def test_no_holds_when_the_profile_allows_the_tool_meanwhile(place: ApprovalRoom) -> None:
+    await place.ask(call(NOTE), say("then not"))
+    await place.press(REASON, words="never")
+    allow_note(place)
+
+    await place.go_on()
+
+    assert place.entered("note") == 0
+    (text,) = results_seen(place)
+    assert text.startswith("Refused (approval.denied): Not run: loop:U9 said no. never")
+
+
+async def test_yes_is_taken_when_the_profile_allows_the_tool_meanwhile(
+    place: ApprovalRoom,
+) -> None:
+    await place.ask(call(NOTE), say("noted"))
+    await place.press(ONCE)
+    allow_note(place)
+
+    await place.go_on()
+
+    assert place.entered("note") == 1
+    (used_at_us,) = await place.room.rows(approvals.c.used_at_us)
+    assert used_at_us > 0
+
+
+async def test_no_is_told_as_a_no_when_the_call_was_changed_too(place: ApprovalRoom) -> None:
+    await place.ask(call(NOTE), say("then not"))
+    await place.press(DENY)
+    await place.room.store.write(
+        "forge", lambda tx: tx.execute(update(approvals).values(action_hash="other")) and None
+    )
+
+    await place.go_on()
+
+    assert results_seen(place)[0].startswith("Refused (approval.denied)")
+
+
+async def test_question_whose_file_is_refused_is_over_and_its_turn_goes_on(
+    place: ApprovalRoom,
+) -> None:
+    place.room.platform.faults = ["", "", "refused"]  # progress, card, file
+    await place.ask(call(("note", {"text": LONG})), say("so be it"))
+    assert await place.ends() == ["undeliverable"]
+
+    await place.go_on()
+
+    assert (place.open_cards(), place.entered("note")) == ([], 0)
+    assert await place.card_states() == ["withdrawn"]
+    assert results_seen(place)[0].startswith("Refused (approval.undeliverable)")
+    assert await place.room.said("answer") == ["so be it"]
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        None,
+        make_binding(approvers=[]),
+        make_binding(approvers=[ASKER], two_person=True),
+    ],
+    ids=["no binding", "no approvers", "only the asker"],
+)
+async def test_question_that_nobody_is_left_to_answer_is_over(
+    place: ApprovalRoom, binding: Binding | None
+) -> None:
+    await place.ask(call(NOTE), say("so be it"))
+    woken: list[str] = []
+    look = Expiries(place.room.store, place.room.clock, woken.append, lambda key: binding).look
+
+    await look()
+    await look()
+
+    assert await place.ends() == ["undeliverable"]
+    assert woken == [await place.room.session_id()]
+    await place.deliver()
+    assert place.open_cards() == []
+
+
+async def test_question_that_somebody_can_answer_waits(place: ApprovalRoom) -> None:
+    await place.ask(call(NOTE), say("so be it"))
+    woken: list[str] = []
+
+    await Expiries(
+        place.room.store, place.room.clock, woken.append, lambda key: make_binding()
+    ).look()
+
+    assert (await place.ends(), woken) == (["pending"], [])

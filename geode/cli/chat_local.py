@@ -43,8 +43,13 @@ def run_local(config: Path | None, chat: Chat) -> int:
 
 async def _chat_here(loaded: Loaded, chat: Chat) -> int:
     async with run_daemon(loaded) as daemon:
-        line = LocalLine({**daemon.chat.verbs, **daemon.reviews.verbs})
+        line = open_line(daemon)
         return await chat(Lines(line, line), loaded.state_folder)
+
+
+def open_line(daemon: Daemon) -> LocalLine:
+    """All that a chat asks of its daemon, without a socket."""
+    return LocalLine({**daemon.chat.verbs, **daemon.reviews.verbs})
 
 
 @asynccontextmanager

@@ -54,7 +54,7 @@ def show_review(
 def decide_review(
     review_id: ReviewId,
     release: Annotated[
-        bool | None,
+        list[bool] | None,
         typer.Option(
             "--release/--judge-again", help="Deliver it as it is, or repeat a check that failed."
         ),
@@ -74,16 +74,8 @@ def decide_review(
     from geode.cli.asking import ask  # noqa: PLC0415 - settings are heavy
     from geode.cli.review_reports import report_decided  # noqa: PLC0415
 
-    chosen = [
-        word
-        for word, is_chosen in (
-            ("release", release is True),
-            ("revise", bool(revise)),
-            ("reject", bool(reject)),
-            ("judge_again", release is False),
-        )
-        if is_chosen
-    ]
+    chosen = ["release" if each else "judge_again" for each in release or ()]
+    chosen += [name for name, words in (("revise", revise), ("reject", reject)) if words]
     if len(chosen) != 1:
         raise typer.BadParameter(ONE_DECISION, param_hint="DECISION")
     told = {"id": review_id, "decision": chosen[0], "words": revise or reject, "name": name}

@@ -49,7 +49,13 @@ async def test_verbs_without_any_state_answer_and_make_nothing(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["--release", "--reject", "no"], ["--revise", "a", "--reject", "b"], ["--revise"]],
+    [
+        [],
+        ["--release", "--reject", "no"],
+        ["--release", "--judge-again"],
+        ["--revise", "a", "--reject", "b"],
+        ["--revise"],
+    ],
     ids=" ".join,
 )
 async def test_decision_is_exactly_one(tmp_path: Path, arguments: list[str]) -> None:

@@ -11,7 +11,10 @@ from fakes.scripted_judge import BROKEN, FAILED, PASSED
 from fakes.scripted_model import say
 from fakes.terminal_world import TerminalWorld, has_answer, open_terminal
 
+from geode.cli.chat_local import open_line
+from geode.cli.chat_talk import Lines, Talk
 from geode.errors import ControlError
+from geode.messages import Mode
 from geode.reply.sentences import HELD_FOR_REVIEW
 from geode.store.review_tables import reviews
 from geode.store.tables import cards, messages, sessions, turns
@@ -151,6 +154,24 @@ async def test_decision_that_is_none_is_refused_in_a_sentence(
     async with open_terminal(tmp_path) as world:
         with pytest.raises(ControlError, match=part):
             await world.ask_control("reviews.decide", **arguments)
+
+
+async def test_chat_without_a_daemon_decides_over_its_own_line(tmp_path: Path) -> None:
+    script = [say(DRAFT)]
+    async with open_terminal(tmp_path, script, mode=Mode.REPL, verdicts=[FAILED]) as world:
+        line = open_line(world.daemon)
+        talk = Talk(Lines(line, line), "main", str)
+        await talk.open(0)
+        await talk.say("Tell me")
+        async with asyncio.timeout(10):
+            review = await anext(news.review async for news in talk.listen() if news.review)
+            shown = await talk.show_review(review["id"])
+            await talk.decide_review(review["id"], "release", "")
+            await anext(news async for news in talk.listen() if not news.review)
+
+        assert set(review) == {"id", "outcome"}
+        assert shown["candidate"] == DRAFT
+        await world.watch(has_answer(DRAFT))
 
 
 async def test_of_two_decisions_at_once_one_counts(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ REVISION = (
     "Your last answer was not delivered. An operator read it and asks for another version, in "
     "these words: "
 )
+REJECTED = "The turn ended here: an operator read your last answer and did not release it. "
 CHANGED = "What the store holds is not the answer that was reviewed, so it was not delivered."
 Outcome = FinishedTurn | TurnPause | TurnReview
 
@@ -201,7 +202,10 @@ def _propose(restored: RestoredTurn, review: reviews.Review) -> TurnEnd:
 
 def _reject(restored: RestoredTurn, review: reviews.Review) -> FinishedTurn:
     reason = TerminationReason.EXTERNAL_VERIFICATION_REQUIRED
-    finished = end_without_answer(restored, reason, verification="rejected")
+    # The words of the reason itself are those of an answer that still waits.
+    note = write_note(REJECTED + (defuse(review.words) or "They gave no reason."))
+    end = TurnEnd(reason, "", (note,), restored.state, ())
+    finished = give_up(restored.history, end, verification="rejected")
     return replace(finished, answer=tell_rejected(review))
 
 

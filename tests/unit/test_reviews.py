@@ -85,6 +85,18 @@ async def test_rejected_answer_is_told_with_its_reason(place: ReviewRoom) -> Non
     assert await place.state() == "idle"
 
 
+async def test_next_turn_is_told_that_the_answer_was_rejected(place: ReviewRoom) -> None:
+    await place.judge_answers([FAILED], say("the draft"))
+    await place.decide(REJECT, words="too <runtime-note> vague")
+    await place.go_on()
+
+    await place.judge_answers([PASSED], say("better"))
+
+    told = "\n".join(each.text for each in place.worker.model.steps[-1].messages)
+    assert "did not release it. too &lt;runtime-note> vague" in told
+    assert "waits for a person" not in told
+
+
 async def test_words_of_the_operator_become_the_next_attempt(place: ReviewRoom) -> None:
     await place.judge_answers([FAILED, PASSED], say("first draft"), say("second draft"))
 

@@ -48,6 +48,26 @@ def test_plan_keeps_what_the_mode_leaves_even_when_everything_is_granted(
     assert set(plan.removed.values()) <= {"mode.removed"}
 
 
+REMOVED = {
+    Mode.REPL: set[str](),
+    Mode.IPC: set[str](),
+    Mode.DAEMON: {"run_bash", "delegate_task", "computer"},
+    Mode.SCHEDULER: {"run_bash", "delegate_task", "computer", "schedule_job"},
+    Mode.HEADLESS: {"run_bash", "delegate_task", "computer", "schedule_job"},
+}
+
+
+@pytest.mark.parametrize("mode", sorted(Mode))
+def test_each_mode_takes_out_its_tools_by_name_whatever_is_granted(mode: Mode) -> None:
+    names_of_all = ("run_bash", "delegate_task", "computer", "schedule_job", "read_file")
+    tools = [make_tool(name).tool for name in names_of_all]
+
+    plan = project_plan(tools, mode, Profile("p", frozenset(names_of_all)))
+
+    assert plan.removed == dict.fromkeys(REMOVED[mode], "mode.removed")
+    assert set(names(plan)) == set(names_of_all) - REMOVED[mode]
+
+
 @pytest.mark.parametrize("mode", sorted(Mode))
 def test_plan_is_empty_without_a_profile(mode: Mode) -> None:
     plan = project_plan(CATALOGUE, mode, None)

@@ -33,7 +33,8 @@ async def test_observer_is_told_of_a_turn_in_order_and_without_content(tmp_path:
     names = [event["event"] for event in told]
     assert names[0] == "turn_started"
     assert names[-1] == "turn_ended"
-    assert sorted(names[1:-1]) == ["tool_ended", "tool_proposed", "tool_refused"]
+    assert sorted(names[1:-2]) == ["tool_ended", "tool_proposed", "tool_refused"]
+    assert names[-2] == "verification_decided"
     assert {event["turn"] for event in told} == {turn for _, turn in stored if turn}
     assert all(set(event["body"]) <= set(BODY_FIELDS[event["event"]]) for event in told)
     bodies = {event["event"]: event["body"] for event in told}

@@ -11,7 +11,7 @@ from bench.channel import NAME, PERSON, ROOM, WORKSPACE, BenchChannel, BenchSett
 from bench.history import Said, make_history
 from bench.stub import ANSWER, FOLDERS
 from geode.app import Daemon, Seams
-from geode.llm.routes import open_route
+from geode.llm.routes import open_models
 from geode.mcp.manager import MCPServerManager
 from geode.messages import Message, SessionId, Text, Thread, ToolCall, ToolResult, TurnId
 from geode.reply.redaction import Redactor
@@ -53,15 +53,14 @@ class GeodeLoop:
         environ["GEODE_HOME"] = str(self._folder)
         loaded = self._load(environ)
         seams, redactor = Seams(), Redactor()
-        route, key = open_route(loaded.settings, environ, seams.clock)
-        assert key is not None, "a key was configured"
-        redactor.register(key.reveal())
+        models = open_models(loaded.settings, environ, seams.clock)
+        redactor.register(*(key.reveal() for key in models.keys))
         store = Store.open(loaded.database_path, seams.clock, seams.failpoints)
         mcp = await MCPServerManager.open(loaded, store, redactor, environ)
-        self._daemon = Daemon(loaded, store, route, redactor, seams, mcp)
+        self._daemon = Daemon(loaded, store, models, redactor, seams, mcp)
         self._daemon.add_channel(self._channel)
         self._running = asyncio.create_task(self._daemon.run())
-        await route.adapter.warm_up()
+        await models.warm_up()
         async with asyncio.timeout(10):
             await self._channel.started.wait()
 

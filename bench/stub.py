@@ -17,6 +17,9 @@ MARK = b"[tools="
 FOLDERS = 10
 """Tool calls name the folders d0, d1, … in turn, so that no two calls of a turn are equal."""
 ANSWER = ("The short answer", " is yes: it is there,", " and nothing else was asked.")
+SCHEMA = b'"output_config":'
+"""A request with it comes from the judge."""
+VERDICT = '{"rubric_misses":[],"passed":true,"reflection":"","retry_worthwhile":false}'
 USAGE = {"input_tokens": 900, "output_tokens": 20}
 
 
@@ -62,9 +65,9 @@ def make_response(body: bytes) -> bytes:
     return head.encode() + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
 
 
-def make_text() -> bytes:
+def make_text(parts: tuple[str, ...]) -> bytes:
     """The answer without a tool call."""
-    deltas: list[dict[str, object]] = [{"type": "text_delta", "text": part} for part in ANSWER]
+    deltas: list[dict[str, object]] = [{"type": "text_delta", "text": part} for part in parts]
     return make_stream({"type": "text", "text": ""}, deltas, "end_turn")
 
 
@@ -87,7 +90,8 @@ class Desk:
     """Chooses answers, holds them back when asked to, and tells of each request."""
 
     def __init__(self) -> None:
-        self._text = make_text()
+        self._text = make_text(ANSWER)
+        self._verdict = make_text((VERDICT,))
         self._calls = [make_call(number) for number in range(FOLDERS * 2)]
         self._held: list[tuple[asyncio.Transport, bytes]] = []
         self._is_holding = False
@@ -95,6 +99,9 @@ class Desk:
 
     def take(self, transport: asyncio.Transport, body: bytes) -> None:
         """Answer one request, now or when the hold ends."""
+        if SCHEMA in body:
+            transport.write(self._verdict)
+            return
         for watcher in self.watchers:
             watcher.write(b"%d\n" % len(body))
         answer = self._choose(body)

@@ -18,7 +18,7 @@ from geode.hooks.programs import place_of
 from geode.intake.catchup import CatchUp
 from geode.intake.desk import Desk
 from geode.intake.inbox import Inbox
-from geode.llm.routes import ModelRoute, open_route
+from geode.llm.routes import BoundModels, ModelRoute, open_models
 from geode.log import get_logger
 from geode.mcp.manager import MCPServerManager
 from geode.messages import Mode, Place, SessionId, TurnId
@@ -59,8 +59,10 @@ from geode.tools.catalogue import register
 from geode.tools.fetch.client import fetch
 from geode.tools.web_fetch import Fetch
 from geode.turn import TurnParts, TurnRunner
-from geode.verify.judge import Judge, PendingJudge
+from geode.verify.judge import Judge
+from geode.verify.llm_judge import LlmJudge
 from geode.verify.turn_check import VerifyParts
+from geode.verify.watch import WatchedJudge
 
 log = get_logger(__name__)
 
@@ -96,7 +98,7 @@ class Daemon:
         self,
         loaded: Loaded,
         store: Store,
-        route: ModelRoute,
+        models: BoundModels,
         redactor: Redactor,
         seams: Seams,
         mcp: MCPServerManager,
@@ -107,7 +109,8 @@ class Daemon:
         self.redactor = redactor
         self.channels: dict[str, Channel] = {}
         self.mcp = mcp
-        self._route = route
+        self._models = models
+        route = models.answering
         self._drained = asyncio.Event()
         self._is_draining = False
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
@@ -139,13 +142,17 @@ class Daemon:
         store.writer.listener = self._record
         self._histories = services.histories
         self._pruning = Pruning(store, self.clock, services.shelf.outgoing)
+        judge = seams.judge or LlmJudge(
+            models.judging, route.adapter.provider, self.clock, redactor.take_out
+        )
+        self._judge = WatchedJudge(judge, models.judging.name, self.clock)
         self._runner = TurnRunner(
             TurnParts(
                 services,
                 self._leases,
                 self.delivery,
                 self.channels,
-                VerifyParts(seams.judge or PendingJudge(), self.clock, services.gate.hooks),
+                VerifyParts(self._judge, self.clock, services.gate.hooks),
             )
         )
         self.lanes = LaneQueue(
@@ -193,11 +200,8 @@ class Daemon:
         loaded = replace(loaded, settings=bound)
         chosen = seams or Seams()
         redactor = Redactor()
-        route, key = chosen.route, None
-        if route is None:
-            route, key = open_route(loaded.settings, env, chosen.clock)
-        if key is not None:
-            redactor.register(key.reveal())
+        models = open_models(loaded.settings, env, chosen.clock, chosen.route)
+        redactor.register(*(key.reveal() for key in models.keys))
         search = chosen.search or open_search(loaded.settings.web.search, env)
         if search.key is not None:
             redactor.register(search.key.reveal())
@@ -207,7 +211,7 @@ class Daemon:
         store = Store.open(loaded.database_path, chosen.clock, chosen.failpoints)
         try:
             mcp = await MCPServerManager.open(loaded, store, redactor, env)
-            daemon = cls(loaded, store, route, redactor, chosen, mcp)
+            daemon = cls(loaded, store, models, redactor, chosen, mcp)
             await daemon.intake.read_moves()
             daemon.roster.open_all(resolve_channels(loaded.settings, env), loaded.settings.bindings)
             daemon.roster.add(daemon.terminal)
@@ -222,7 +226,12 @@ class Daemon:
     def degraded(self) -> list[str]:
         """What is configured and cannot be used, one sentence each."""
         faults = [self._search.fault] if self._search.fault else []
-        return [*faults, *self.roster.degraded.values(), *self.mcp.degraded]
+        return [
+            *faults,
+            *self.roster.degraded.values(),
+            *self.mcp.degraded,
+            *self._judge.degraded,
+        ]
 
     @cached_property
     def evidence(self) -> EvidenceLedger:
@@ -305,7 +314,7 @@ class Daemon:
         self.delivery.marks.close()
         try:
             await self.roster.close()
-            await self._route.adapter.aclose()
+            await self._models.aclose()
         finally:
             await self.store.close()
             await asyncio.to_thread(self.evidence.close)
@@ -357,7 +366,8 @@ class Daemon:
         """What the daemon itself knows at this moment."""
         return Moment(
             state="draining" if self._is_draining else "running",
-            model=self._route.name,
+            model=self._models.answering.name,
+            judge=self._judge.name,
             turns_running=len(self.lanes.active),
             channels=self.channel_states(),
             degraded=[*self.degraded, *self.intake.tell_moves()],
@@ -381,4 +391,4 @@ class Daemon:
         return thread.platform == TERMINAL
 
     async def _warm_up(self) -> None:
-        await self._route.adapter.warm_up()
+        await self._models.warm_up()

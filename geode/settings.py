@@ -57,21 +57,21 @@ class AgentSettings(Section):
     model: str = ""
     """`provider/model`; empty without any `[providers.*]` means the rehearsal model."""
     judge_model: str = ""
-    """Empty: the same model."""
+    """Who judges each answer, `provider/model`; empty: the same model."""
     judgment_engine: Literal["llm", "jev", "off", "rule_based"] = "llm"
     timezone: str = "UTC"
     terminal_profile: str = "terminal"
     """What is granted to whoever talks at this machine's terminal."""
     headless_profile: str = "default"
 
-    @field_validator("judge_model", "headless_profile")
+    @field_validator("headless_profile")
     @classmethod
     def _only_the_default_is_built(cls, value: str, info: ValidationInfo) -> str:
         if value != cls.model_fields[str(info.field_name)].default:
             raise ValueError(NOT_BUILT)
         return value
 
-    @field_validator("model")
+    @field_validator("model", "judge_model")
     @classmethod
     def _model_names_a_provider(cls, value: str) -> str:
         provider, slash, model = value.partition("/")

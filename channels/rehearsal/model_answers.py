@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from channels.fields import int_of, object_of, objects_of, text_of
+import orjson
+
+from channels.fields import int_of, is_true, list_of, object_of, objects_of, text_of
 from geode.messages import JsonObject
 
 Block: TypeAlias = dict[str, Any]
@@ -77,6 +79,23 @@ class Answer:
     """Events before the wait; -1: before the status line."""
 
 
+def verdict(
+    *misses: str, reflection: str = "", is_retry_worthwhile: bool = False, passed: bool = False
+) -> Answer:
+    """What a judge answers: with misses or without, a pass only when it is said."""
+    told = {
+        "rubric_misses": list(misses),
+        "passed": passed,
+        "reflection": reflection,
+        "retry_worthwhile": is_retry_worthwhile,
+    }
+    return Answer([text(orjson.dumps(told).decode())])
+
+
+PASS = verdict(passed=True)
+"""What a judge answers that was told nothing."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """An HTTP error instead of an answer; `kind` is the API's own word for it."""
@@ -103,6 +122,7 @@ class Recorded:
     at: float
     """Loop time."""
     endpoint: str = "messages"
+    """As faults name it; `verdict` for a request that asks for an answer by a schema."""
 
 
 Scripted: TypeAlias = Answer | Failure | Callable[[dict[str, Any]], Answer | Failure]
@@ -119,3 +139,15 @@ def scripted_from_json(source: JsonObject) -> Answer | Failure:
     calls = any(block.get("type") == "tool_use" for block in blocks)
     usual = "tool_use" if calls else "end_turn"
     return Answer(blocks or [text("ok")], text_of(source, "stop_reason") or usual)
+
+
+def verdict_from_json(source: JsonObject) -> Answer | Failure:
+    """A judge's answer as the control interface spells it: a verdict unless it has blocks."""
+    if "status" in source or "blocks" in source:
+        return scripted_from_json(source)
+    return verdict(
+        *(str(miss) for miss in list_of(source, "misses")),
+        reflection=text_of(source, "reflection"),
+        is_retry_worthwhile=is_true(source, "retry_worthwhile"),
+        passed=is_true(source, "passed"),
+    )

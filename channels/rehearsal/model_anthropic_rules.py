@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import orjson
 
+from channels.rehearsal.model_formats import find_format_fault
 from channels.rehearsal.model_tools import count_marks, find_image_fault, find_tool_fault
 from channels.rehearsal.model_types import find_request_fault
 
@@ -24,7 +25,12 @@ def find_broken_rule(body: dict[str, Any], sent_reasoning: dict[str, list[bytes]
     """
     if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
         return "max_tokens: must be a positive integer"
-    return find_broken_prompt(body, sent_reasoning) or _check_thinking(body)
+    output: dict[str, Any] = body.get("output_config") or {}
+    return (
+        find_broken_prompt(body, sent_reasoning)
+        or _check_thinking(body)
+        or find_format_fault(output.get("format"))
+    )
 
 
 def find_broken_prompt(body: dict[str, Any], sent_reasoning: dict[str, list[bytes]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from channels.fields import objects_of
 from channels.rehearsal.control import ControlRoutes, Verb
-from channels.rehearsal.model_answers import scripted_from_json
+from channels.rehearsal.model_answers import Recorded, scripted_from_json, verdict_from_json
 from channels.rehearsal.model_core import ModelCore
 from geode.messages import JsonObject, JsonValue
 
@@ -16,7 +16,9 @@ class ModelControl(ControlRoutes):
         self._model = model
         verbs: dict[str, Verb] = {
             "script": self._script,
+            "verdicts": self._verdicts,
             "requests": self._requests,
+            "judged": self._judged,
         }
         super().__init__(model, verbs)
 
@@ -25,8 +27,17 @@ class ModelControl(ControlRoutes):
         self._model.script += [scripted_from_json(one) for one in objects_of(asked, "answers")]
         return {"waiting": len(self._model.script)}
 
+    def _verdicts(self, asked: JsonObject) -> JsonObject:
+        """Queue what judges are answered: the same forms, or misses with the rest of a verdict."""
+        self._model.verdicts += [verdict_from_json(one) for one in objects_of(asked, "answers")]
+        return {"waiting": len(self._model.verdicts)}
+
     def _requests(self, asked: JsonObject) -> JsonObject:
-        rows: list[JsonValue] = [
-            {"endpoint": one.endpoint, "body": one.body} for one in self._model.requests
-        ]
-        return {"requests": rows}
+        return {"requests": _list_records(self._model.requests)}
+
+    def _judged(self, asked: JsonObject) -> JsonObject:
+        return {"requests": _list_records(self._model.judged)}
+
+
+def _list_records(records: list[Recorded]) -> list[JsonValue]:
+    return [{"endpoint": one.endpoint, "body": one.body} for one in records]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import orjson
@@ -28,6 +28,8 @@ class Asked:
     tools: frozenset[str]
     results: tuple[str, ...]
     """Of the calls that were answered last; not empty: they are what is to be summed up."""
+    schema: JsonObject = field(default_factory=dict[str, JsonValue])
+    """What the answer must fit; empty: it is free."""
 
 
 def answer_by_rule(asked: Asked, number: int) -> Answer:
@@ -67,7 +69,8 @@ def read_messages(body: dict[str, Any]) -> Asked:
     last = (objects_of(source, "messages") or [{}])[-1]
     blocks = objects_of(last, "content")
     results = [_text_in(b.get("content")) for b in blocks if b.get("type") == "tool_result"]
-    return Asked(_last_words(_text_in(last.get("content"))), tools, tuple(results))
+    schema = object_of(object_of(object_of(source, "output_config"), "format"), "schema")
+    return Asked(_last_words(_text_in(last.get("content"))), tools, tuple(results), schema)
 
 
 def read_chat(body: dict[str, Any]) -> Asked:
@@ -75,7 +78,9 @@ def read_chat(body: dict[str, Any]) -> Asked:
     source = cast("JsonObject", body)
     functions = [object_of(tool, "function") for tool in objects_of(source, "tools")]
     messages = objects_of(source, "messages")
-    return _read_turn(messages, functions, "role", "tool", "content")
+    asked = _read_turn(messages, functions, "role", "tool", "content")
+    wanted = object_of(object_of(source, "response_format"), "json_schema")
+    return replace(asked, schema=object_of(wanted, "schema"))
 
 
 def read_responses(body: dict[str, Any]) -> Asked:
@@ -85,7 +90,9 @@ def read_responses(body: dict[str, Any]) -> Asked:
     if isinstance(source.get("input"), str):
         items = [{"content": source["input"]}]
     kind, output = "function_call_output", "output"
-    return _read_turn(items, objects_of(source, "tools"), "type", kind, output)
+    asked = _read_turn(items, objects_of(source, "tools"), "type", kind, output)
+    wanted = object_of(object_of(source, "text"), "format")
+    return replace(asked, schema=object_of(wanted, "schema"))
 
 
 def _read_turn(

@@ -7,39 +7,48 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from geode.errors import ConfigError, GeodeError
 from geode.llm.adapters.anthropic import AnthropicAdapter
-from geode.llm.routes import open_route
+from geode.llm.routes import ModelRoute, open_models
 from geode.ports import Finding, SystemClock
 from geode.settings import REHEARSAL, Binding, Settings
-from geode.settings_keys import choose_model
 
 CHECK_S = 20.0
 
 
 async def look_at_model(settings: Settings, environ: Mapping[str, str]) -> Sequence[Finding]:
-    """Whether the configured model can be asked; nothing is spent."""
-    choice = choose_model(settings)
-    if choice.provider == REHEARSAL:
+    """Whether the configured models can be asked, to answer and to judge; nothing is spent."""
+    try:
+        models = open_models(settings, environ, SystemClock())
+    except ConfigError as error:
+        return (Finding("fault", "route", str(error)),)
+    answering, judging = models.answering, models.judging
+    try:
+        found = [await _check_route("route", answering)]
+        if judging is answering:
+            found.append(Finding("ok", "judge", f"{judging.name} also judges the answers"))
+        else:
+            found.append(await _check_route("judge", judging))
+    finally:
+        await models.aclose()
+    return found
+
+
+async def _check_route(subject: str, route: ModelRoute) -> Finding:
+    if route.name == REHEARSAL:
         sentence = (
             "The rehearsal model answers: no provider is configured. "
             "geode setup, or [providers.anthropic] with api_key, brings a real one."
         )
-        return (Finding("ok", "route", sentence),)
-    try:
-        route, _ = open_route(settings, environ, SystemClock())
-    except ConfigError as error:
-        return (Finding("fault", "route", str(error)),)
+        return Finding("ok", subject, sentence)
     try:
         async with asyncio.timeout(CHECK_S):
             if isinstance(route.adapter, AnthropicAdapter):
                 await route.adapter.check(route.model)
     except TimeoutError:
         sentence = f"{route.name} did not answer within {CHECK_S:g} s; look at base_url."
-        return (Finding("fault", "route", sentence),)
+        return Finding("fault", subject, sentence)
     except GeodeError as error:
-        return (Finding("fault", "route", f"{route.name}: {error}"),)
-    finally:
-        await route.adapter.aclose()
-    return (Finding("ok", "route", f"{route.name} takes the key"),)
+        return Finding("fault", subject, f"{route.name}: {error}")
+    return Finding("ok", subject, f"{route.name} takes the key")
 
 
 def look_at_grants(settings: Settings) -> Iterator[Finding]:

@@ -39,6 +39,11 @@ class ProviderError(ModelError):
         self.retry_after: float | None = None
         """Seconds the provider asked us to wait before the next call, where it said so."""
 
+    @property
+    def plain(self) -> str:
+        """The message without the provider's own words, which may quote the request."""
+        return self.sentence.format(provider=self.provider, told="")
+
 
 class RateLimited(ProviderError):
     """The provider asks us to wait before the next call."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from geode.llm.errors import Unavailable
+from geode.llm.rehearsal_judge import SECOND_TRY, judge_by_rule
 from geode.llm.rehearsal_rules import (
     Request,
     answer_in_text,
+    is_repair,
     is_transcript,
     propose,
     read_requests,
     take_delay,
+    take_failure,
 )
 from geode.messages import Block, Image, Message, Text, ToolCall, ToolResult
 from geode.ports import Clock
@@ -47,16 +50,18 @@ class RehearsalAdapter:
         self, step: StepSnapshot, on_delta: Callable[[str], None] | None = None
     ) -> ModelReply:
         """Propose the calls that the requests lead to, or answer; after results, sum them up."""
+        if step.answer_schema is not None:
+            return _reply(step, (Text(judge_by_rule(step.messages)),), on_delta)
         results = _newest_results(step.messages)
         if results:
-            return _reply(step, (_label(_sum_up(step.messages, results)),), on_delta)
+            return _reply(step, (_label(step, _sum_up(step.messages, results)),), on_delta)
         if is_transcript(step.messages):
             return _reply(step, (), on_delta)  # the runtime then lists the messages by itself
         requests = read_requests(step.messages)
         delays = [take_delay(request.text) for request in requests]
         await self._wait(max((seconds for seconds, _ in delays), default=0.0), step.deadline)
         requests = [
-            Request(request.sender, rest or request.text)
+            Request(request.sender, take_failure(rest) or request.text)
             for request, (_, rest) in zip(requests, delays, strict=True)
         ]
         return _reply(step, _answer(requests, step), on_delta)
@@ -83,7 +88,7 @@ def _answer(requests: Sequence[Request], step: StepSnapshot) -> tuple[Block, ...
     lines = [answer_in_text(request) for request in requests]
     if proposals:
         lines.append(NO_MORE_TOOLS)
-    return (_label("\n\n".join(lines) or "Hello. Ask me to list files."),)
+    return (_label(step, "\n\n".join(lines) or "Hello. Ask me to list files."),)
 
 
 def _newest_results(messages: Sequence[Message]) -> list[ToolResult]:
@@ -110,8 +115,9 @@ def _tell(name: str, result: ToolResult) -> str:
     return f"`{name}` gave:\n\n{text}"
 
 
-def _label(text: str) -> Text:
-    return Text(f"{text}\n\n{LABEL}")
+def _label(step: StepSnapshot, text: str) -> Text:
+    begun = f"{SECOND_TRY} " if is_repair(step.messages) else ""
+    return Text(f"{begun}{text}\n\n{LABEL}")
 
 
 def _reply(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from geode.messages import JsonObject, Message
 
@@ -14,12 +15,14 @@ _DATA = re.compile(
     r"<(earlier|edited|runtime-note|first-request|summary|transcript)\b[^>]*>.*?</\1>", re.DOTALL
 )
 _ATTRIBUTE = re.compile(r'\b(from|id)="([^"]*)"')
+_SENT_BACK = re.compile(r"^Your (?:last )?answer was not (?:accepted|delivered)\b", re.MULTILINE)
 _MENTION = re.compile(r"^\s*(?:(?:<@[^>]+>|@\S+)[\s,:]*)+")
 _POLITE = r"(?:^|[\n:.,;]\s*)(?:(?:please|now|then|hey|hi|can you|could you)[\s,]+)*"
 _URL = re.compile(r"https?://[^\s<>|\"'`)\]]+")
 _SLOW = re.compile(
     _POLITE + r"slow\s+(\d+(?:\.\d+)?)(?:\s*s\b|\s+seconds?\b)?[\s,:]*", re.IGNORECASE
 )
+_FAIL = re.compile(r"[\s,;]*(?:\band\s+)?\bfail\s+the\s+check(\s+once)?\b[\s,:;.]*", re.IGNORECASE)
 _SUM = re.compile(r"(?<![\w.])(-?\d{1,9})\s*([-+*/x])\s*(-?\d{1,9})(?![\w.])")
 
 
@@ -29,6 +32,15 @@ class Request:
 
     sender: str
     text: str
+
+
+class Failure(Enum):
+    """How the first answer to a request fails its check."""
+
+    ONCE = "once"
+    """Another attempt mends it."""
+    FOR_GOOD = "for good"
+    """Only a person can say what happens to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +60,16 @@ def read_requests(messages: Sequence[Message]) -> list[Request]:
         if message.role == "user":
             found = [*_split_senders(message.text), *found]
     return found
+
+
+def is_repair(messages: Sequence[Message]) -> bool:
+    """Whether the runtime has sent an answer to the newest request back."""
+    for message in reversed(messages):
+        if message.is_note and _SENT_BACK.search(message.text):
+            return True
+        if message.role == "user" and not message.is_note:
+            return False
+    return False
 
 
 def is_transcript(messages: Sequence[Message]) -> bool:
@@ -84,6 +106,17 @@ def take_delay(text: str) -> tuple[float, str]:
     if match is None:
         return 0.0, text
     return min(float(match.group(1)), 600.0), (text[: match.start()] + text[match.end() :]).strip()
+
+
+def take_failure(text: str) -> str:
+    """The request without the words that make its check fail."""
+    return _FAIL.sub(" ", text).strip()
+
+
+def find_failure(text: str) -> Failure | None:
+    """How the check of a request is to fail: `fail the check`, or `fail the check once`."""
+    match = _FAIL.search(text)
+    return None if match is None else Failure.ONCE if match[1] else Failure.FOR_GOOD
 
 
 def _rule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from geode.errors import ConfigError
 from geode.llm.adapters.anthropic import AnthropicAdapter, AnthropicSettings
@@ -43,14 +43,72 @@ class ModelRoute:
     takes_pictures: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class BoundModels:
+    """The model that answers and the one that judges; they may share everything."""
+
+    answering: ModelRoute
+    judging: ModelRoute
+    keys: tuple[Secret, ...] = ()
+    """To be redacted everywhere."""
+
+    @property
+    def adapters(self) -> tuple[ModelAdapter, ...]:
+        """Each adapter once."""
+        first, second = self.answering.adapter, self.judging.adapter
+        return (first,) if first is second else (first, second)
+
+    async def warm_up(self) -> None:
+        """Load what the first calls need."""
+        for adapter in self.adapters:
+            await adapter.warm_up()
+
+    async def aclose(self) -> None:
+        """Close the connections of both."""
+        for adapter in self.adapters:
+            await adapter.aclose()
+
+
+def open_models(
+    settings: Settings,
+    environ: Mapping[str, str],
+    clock: Clock,
+    answering: ModelRoute | None = None,
+) -> BoundModels:
+    """Bind both models; `answering` stands in the place of the configured one.
+
+    A judge of the same provider shares its adapter, so its key, address and prices too. Raises
+    `ConfigError`.
+    """
+    keys: list[Secret | None] = []
+    if answering is None:
+        answering, key = open_route(settings, environ, clock)
+        keys.append(key)
+    written = settings.agent.judge_model
+    if written in ("", answering.name):
+        judging = answering
+    else:
+        judging, key = open_route(settings, environ, clock, judging=True)
+        keys.append(key)
+        if judging.adapter.provider == answering.adapter.provider:
+            judging = replace(judging, adapter=answering.adapter)
+        elif judging.adapter.provider == REHEARSAL:
+            raise ConfigError(
+                "agent.judge_model is the rehearsal model, which checks nothing; "
+                f"remove it, so that {answering.name} judges, or name a model."
+            )
+    return BoundModels(answering, judging, tuple(key for key in keys if key is not None))
+
+
 def open_route(
-    settings: Settings, environ: Mapping[str, str], clock: Clock
+    settings: Settings, environ: Mapping[str, str], clock: Clock, *, judging: bool = False
 ) -> tuple[ModelRoute, Secret | None]:
     """Bind the configured model; its key comes along so that it can be redacted everywhere.
 
-    Raises `ConfigError` for an unknown model, a missing key, or a cost cap without a price.
+    `judging`: the model of agent.judge_model. Raises `ConfigError` for an unknown model, a missing
+    key, or a cost cap without a price.
     """
-    choice = choose_model(settings)
+    choice = choose_model(settings, settings.agent.judge_model if judging else None)
     name = _name_model(choice)
     key = resolve_provider_key(settings, choice, environ)
     written = settings.providers.get(choice.provider, ProviderSettings())

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isinf
 
+from geode.delimiters import clip_middle
 from geode.errors import ModelError
-from geode.loop.quoting import clip_middle, defuse, is_note
+from geode.loop.quoting import defuse, is_note
 from geode.loop.run import Ending, TurnRun
 from geode.loop.tokens import estimate_message, estimate_messages
 from geode.messages import Message, TerminationReason, Text, ToolCall

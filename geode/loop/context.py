@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from geode.delimiters import clip_middle
 from geode.loop.pairing import answers_exactly, clean_message, pair_messages
-from geode.loop.quoting import clip_middle, defuse, is_note
+from geode.loop.quoting import defuse, is_note
 from geode.loop.tokens import estimate_message, estimate_messages
 from geode.messages import NOTE_TAG, Image, Message, Text
 

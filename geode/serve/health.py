@@ -33,6 +33,8 @@ class Moment:
 
     state: str
     model: str
+    judge: str
+    """The model that judges answers."""
     turns_running: int
     channels: Mapping[str, ChannelStatus]
     degraded: Sequence[str]
@@ -75,6 +77,7 @@ class DaemonHealth:
             **counts,
             "state": now.state,
             "model": now.model,
+            "judge": now.judge,
             "turns_running": now.turns_running,
             "channels": {
                 name: {"state": status.state, "reason": status.reason}

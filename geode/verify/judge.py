@@ -1,7 +1,8 @@
-"""Who judges a sound candidate: the port, and the place holder until the judge is built."""
+"""Who judges a sound candidate: the port, what it says, and every way to say nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
@@ -12,14 +13,36 @@ from geode.verify.structure import Candidate
 
 
 class JudgeOutcome(StrEnum):
-    """What a judge says; `unverified` goes together with `PendingJudge`."""
+    """What a judge says."""
 
     PASSED = "passed"
     FAILED = "failed"
     VERIFICATION_ERROR = "verification_error"
     """No judge, no time or no valid answer: neither success nor a request for repair."""
-    UNVERIFIED = "unverified"
-    """Nobody judged; accepted and recorded as that."""
+
+
+class JudgeFault(StrEnum):
+    """Why there is no verdict; the one miss of a `VERIFICATION_ERROR`."""
+
+    MALFORMED = "judge_malformed"
+    REFUSED = "judge_refused"
+    UNREACHABLE = "judge_unreachable"
+    TIMED_OUT = "judge_timed_out"
+    NO_TIME = "no_time_left"
+    PERSONAL = "personal_data_omitted"
+
+
+FAULT_SENTENCES: Mapping[JudgeFault, str] = {
+    JudgeFault.MALFORMED: "The judge's answer was not a verdict.",
+    JudgeFault.REFUSED: "The judge declined to judge this answer.",
+    JudgeFault.UNREACHABLE: "The judge could not be asked.",
+    JudgeFault.TIMED_OUT: "The judge did not answer in time.",
+    JudgeFault.NO_TIME: "No time was left to judge the answer.",
+    JudgeFault.PERSONAL: (
+        "The answer may carry personal data, which only the provider that wrote it may see, and "
+        "the judge is another one."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +59,16 @@ class Judgement:
     """What it used, also when it came to nothing."""
 
 
+def find_no_verdict(fault: JudgeFault, reason: str = "", spend: Spend | None = None) -> Judgement:
+    """The judgement that there is none, with a sentence for whoever reviews instead."""
+    return Judgement(
+        JudgeOutcome.VERIFICATION_ERROR,
+        (fault.value,),
+        f"{FAULT_SENTENCES[fault]} {reason}".strip(),
+        spend=spend or Spend(),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeTerms:
     """What one judgement may use."""
@@ -50,12 +83,3 @@ class Judge(Protocol):
     async def judge(self, candidate: Candidate, terms: JudgeTerms) -> Judgement:
         """A verdict; the caller bounds the time. Raises `ModelError` when there is none."""
         ...
-
-
-class PendingJudge:
-    """Stands where the judge will stand; deleted together with `unverified` when it is built."""
-
-    async def judge(self, candidate: Candidate, terms: JudgeTerms) -> Judgement:
-        """Say that nobody judged."""
-        del candidate, terms
-        return Judgement(JudgeOutcome.UNVERIFIED)

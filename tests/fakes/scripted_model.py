@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
+import orjson
+
 from geode.messages import Block, JsonObject, Message, Text, ToolCall
 from geode.steps import ModelReply, StepSnapshot, StopCause, Usage
 
@@ -41,13 +43,37 @@ def call(
     return ModelReply(message, stop, USAGE, "scripted-model", cost_micro_usd)
 
 
+def write_verdict(
+    *misses: str, reflection: str = "", is_retry_worthwhile: bool = False, passed: bool = False
+) -> ModelReply:
+    """What a judge answers: with misses or without, a pass only when it is said."""
+    body = {
+        "rubric_misses": list(misses),
+        "passed": passed,
+        "reflection": reflection,
+        "retry_worthwhile": is_retry_worthwhile,
+    }
+    return say(orjson.dumps(body).decode())
+
+
+PASS = write_verdict(passed=True)
+"""What a model says that is asked to judge and was told nothing else."""
+
+
 class ScriptedModel:
-    """A `ModelAdapter`: each call takes the next entry; a call beyond the script fails the test."""
+    """A `ModelAdapter`: each call takes the next entry; a call beyond the script fails the test.
+
+    A step that asks for an answer by a schema comes from a judge: it gets the next of `verdicts`,
+    then a pass, and is no step of the story.
+    """
 
     def __init__(self, replies: Iterable[Scripted] = (), *, provider: str = "scripted") -> None:
         self.replies: list[Scripted] = list(replies)
         self.steps: list[StepSnapshot] = []
         """Every step it was asked to complete, in order."""
+        self.verdicts: list[Scripted] = []
+        self.judged: list[StepSnapshot] = []
+        """The judges' steps."""
         self._provider = provider
 
     @property
@@ -69,9 +95,13 @@ class ScriptedModel:
         self, step: StepSnapshot, on_delta: Callable[[str], None] | None = None
     ) -> ModelReply:
         """Give the next entry: a reply, an error to raise, or what a callable makes of the step."""
-        self.steps.append(step)
-        assert self.replies, f"the script has no reply for model call {len(self.steps)}"
-        entry = self.replies.pop(0)
+        if step.answer_schema is not None:
+            self.judged.append(step)
+            entry = self.verdicts.pop(0) if self.verdicts else PASS
+        else:
+            self.steps.append(step)
+            assert self.replies, f"the script has no reply for model call {len(self.steps)}"
+            entry = self.replies.pop(0)
         if isinstance(entry, BaseException):
             raise entry
         if isinstance(entry, ModelReply):

@@ -210,7 +210,7 @@ class Process:
         reason = TerminationReason.POISONED if poisoned else TerminationReason.NATURAL
         end = TurnEnd(reason, answer, held.unsaved, held.state, ())
         history = () if poisoned else (*held.history, *held.unsaved)
-        finished = FinishedTurn(end, answer, "unverified", history)
+        finished = FinishedTurn(end, answer, "passed", history)
         more = await self.worker.runner._commit(held.claim, finished, held.session.uncertain)
         del self.held[held.claim.session_id]
         return more

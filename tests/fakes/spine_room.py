@@ -11,6 +11,7 @@ from typing import Any
 
 from fakes.empty_database import lay_database
 from fakes.loopback import LoopbackChannel, LoopbackPlatform
+from fakes.scripted_judge import ScriptedJudge
 from fakes.scripted_model import Scripted, ScriptedModel
 from sqlalchemy import Select, select
 
@@ -34,7 +35,7 @@ from geode.store.sessions import find_session
 from geode.store.tables import outbox, sessions
 from geode.tools.workspace import Workspaces
 from geode.turn import TurnParts, TurnRunner
-from geode.verify.judge import Judge, PendingJudge
+from geode.verify.judge import Judge
 from geode.verify.turn_check import VerifyParts
 
 LEASE_S = 30.0
@@ -132,7 +133,7 @@ class SpineRoom:
     wakes: NoWakes = field(default_factory=NoWakes)
     desk: Desk = field(default_factory=lambda: Desk("scripted/model"))
     tools: tuple[Tool, ...] = ()
-    judge: Judge = field(default_factory=PendingJudge)
+    judge: Judge = field(default_factory=ScriptedJudge)
     hooks: HookRegistry = field(default_factory=HookRegistry)
     """Asked about answers."""
 

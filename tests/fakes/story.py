@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from fakes.scripted_model import PASS
+
 from geode.llm.routes import ModelRoute
 from geode.loop.quoting import is_note
 from geode.messages import JsonObject, Message, Mode, Text, ToolCall
@@ -49,6 +51,8 @@ class StoryModel:
         self, step: StepSnapshot, on_delta: Callable[[str], None] | None = None
     ) -> ModelReply:
         """The next move, from the messages since the last request."""
+        if step.answer_schema is not None:
+            return PASS
         request, since = _last_request(step.messages)
         rounds = sum(message.role == "tool" for message in since)
         number = step.step

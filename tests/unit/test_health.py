@@ -20,7 +20,9 @@ from geode.records.settling import ask_people
 from geode.serve.health import DaemonHealth, Moment
 from geode.store.tables import card_choices, receipts
 
-UP = Moment("running", "rehearsal", 0, {"slack": ChannelStatus("up")}, (), {"access.bot": 2}, 7)
+UP = Moment(
+    "running", "rehearsal", "rehearsal", 0, {"slack": ChannelStatus("up")}, (), {"access.bot": 2}, 7
+)
 
 
 @pytest.fixture

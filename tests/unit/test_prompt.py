@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from geode.delimiters import clip_middle
 from geode.errors import ConfigError
 from geode.loop.prompt import (
     RULES,
@@ -17,7 +18,7 @@ from geode.loop.prompt import (
     load_identity,
     quote_people,
 )
-from geode.loop.quoting import clip_middle, defuse, is_note, write_note
+from geode.loop.quoting import defuse, is_note, write_note
 from geode.messages import Message, Person, QuotedMessage, Text
 
 ANNA, BOB = Person("U1", "Anna"), Person("U2", "Bob")

@@ -86,7 +86,7 @@ UNBUILT = {
     "openai": ("[providers.openai]\n", "[providers.openai]"),
     "retention": ("[retention]\ntimeline_days = 9", "[retention]"),
     "jev": ("[agent]\njudgment_engine = 'jev'", "agent.judgment_engine: the judge 'jev'"),
-    "judge": ("[agent]\njudge_model = 'rehearsal'", "agent.judge_model"),
+    "judge": ("[agent]\njudge_model = 'openai/gpt'", "agent.judge_model: the provider 'openai'"),
     "headless": ("[agent]\nheadless_profile = 'x'", "agent.headless_profile"),
     "model": ("[agent]\nmodel = 'openai/gpt'", "agent.model: the provider 'openai'"),
     "review": (BINDING + "review_where = 'w/d'", "bindings[1].review_where"),

@@ -58,7 +58,7 @@ async def test_turn_commits_answer_inbox_session_and_timeline_together(room: Spi
         ("answer", "hello"),
     ]
     assert await room.rows(turns.c.state, turns.c.reason, turns.c.verification) == [
-        ("done", "natural", "unverified")
+        ("done", "natural", "passed")
     ]
     kinds = await room.rows(timeline.c.kind, order=timeline.c.seq)
     assert (kinds[0], kinds[-1]) == ("turn_started", "turn_ended")

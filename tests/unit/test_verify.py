@@ -13,7 +13,7 @@ from geode.llm.errors import Overloaded
 from geode.messages import Mode, SessionId, TerminationReason, TurnId
 from geode.ports import SystemClock
 from geode.verify.decide import Action, Room, policy_action
-from geode.verify.judge import Judgement, JudgeOutcome, JudgeTerms, PendingJudge
+from geode.verify.judge import Judgement, JudgeOutcome, JudgeTerms
 from geode.verify.structure import (
     Candidate,
     CandidateTurn,
@@ -62,7 +62,7 @@ async def verify(
 ) -> VerifiedEnd:
     return await verify_turn_async(
         replace(candidate, turn=CandidateTurn(SessionId("s1"), TURN, Mode.DAEMON)),
-        VerifyParts(judge or PendingJudge(), HandClock()),  # type: ignore[arg-type]
+        VerifyParts(judge or judged(JudgeOutcome.PASSED), HandClock()),  # type: ignore[arg-type]
         VerifyBudget(left, deadline),
     )
 
@@ -78,13 +78,13 @@ def test_empty_turn_is_repairable_and_open_calls_are_not() -> None:
     assert not check_structure(OPEN).is_repairable
 
 
-async def test_pending_judge_accepts_as_unverified() -> None:
+async def test_what_passed_is_accepted_and_recorded() -> None:
     end = await verify(GOOD)
 
-    assert (end.action, end.outcome, end.reason) == (Action.ACCEPT, "unverified", R.NATURAL)
+    assert (end.action, end.outcome, end.reason) == (Action.ACCEPT, "passed", R.NATURAL)
     assert end.text == GOOD.text
     assert end.entries[0].kind == "verification"
-    assert end.entries[0].body["outcome"] == "unverified"
+    assert end.entries[0].body["outcome"] == "passed"
 
 
 @pytest.mark.parametrize("candidate", [EMPTY, OPEN])
@@ -198,6 +198,6 @@ def test_policy_never_accepts_what_is_unsound_or_failed(
         Room(left),
     )
 
-    good = {JudgeOutcome.PASSED, JudgeOutcome.UNVERIFIED}
-    assert (decision.action is Action.ACCEPT) == (code is StructureCode.SOUND and outcome in good)
+    is_good = code is StructureCode.SOUND and outcome is JudgeOutcome.PASSED
+    assert (decision.action is Action.ACCEPT) == is_good
     assert decision.action is not Action.REVISE or left > 0

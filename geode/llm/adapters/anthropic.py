@@ -147,6 +147,8 @@ class AnthropicAdapter:
         )
 
     def _tell_wait(self, step: StepSnapshot, wait_s: float, error: Exception) -> None:
-        _log.info("model.wait", model=step.model, wait_s=round(wait_s, 3), reason=str(error))
+        # Its name only: the provider's words may quote the request.
+        kind = type(error).__name__
+        _log.info("model.wait", model=step.model, wait_s=round(wait_s, 3), kind=kind)
         if step.on_wait is not None:
             step.on_wait(wait_s)

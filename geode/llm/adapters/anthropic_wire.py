@@ -26,6 +26,7 @@ LOST_RESULT = "This call was interrupted; its result is not known."
 EARLIER_GONE = "(The earlier part of this conversation is not shown.)"
 _USER = b'{"role":"user","content":['
 _ASSISTANT = b'{"role":"assistant","content":['
+_SCHEMA = b',"output_config":{"format":{"type":"json_schema","schema":'
 _CACHE = b',"cache_control":{"type":"ephemeral"}}'
 
 
@@ -49,12 +50,18 @@ def build_request(step: StepSnapshot, output_tokens_max: int) -> bytes:
     system = system_bytes(step.system)
     if system:
         parts += [b',"system":', system]
-    tools = tools_bytes(step.plan)
+    has_schema = step.answer_schema is not None
+    if has_schema:
+        parts += [_SCHEMA, dump_json(step.answer_schema), b"}}"]
+    tools = b"" if has_schema else tools_bytes(step.plan)
     if tools:
         parts += [b',"tools":', tools]
         if not step.may_call_tools:
             parts.append(b',"tool_choice":{"type":"none"}')
-    parts += [b',"messages":[', b",".join(_message_list(step.messages, step.pictures)), b"]}"]
+    # What is asked for by a schema is asked once, so nothing would read its cache.
+    mark = b"}" if has_schema else _CACHE
+    messages = _message_list(step.messages, step.pictures, mark)
+    parts += [b',"messages":[', b",".join(messages), b"]}"]
     return b"".join(parts)
 
 
@@ -181,8 +188,8 @@ def _match_results(calls: Sequence[ToolCall], holders: Sequence[Message]) -> lis
     return rows
 
 
-def _message_list(messages: Sequence[Message], pictures: Pictures) -> list[bytes]:
-    """The wire messages in order, roles alternating; the last user message carries a cache mark.
+def _message_list(messages: Sequence[Message], pictures: Pictures, mark: bytes) -> list[bytes]:
+    """The wire messages in order, roles alternating; `mark` ends the last user message's block.
 
     What was sent before costs a look-up and a copy: this runs over the whole history every step.
     """
@@ -209,5 +216,5 @@ def _message_list(messages: Sequence[Message], pictures: Pictures) -> list[bytes
         rows.insert(0, b"%b%b]}" % (_USER, _text_block(EARLIER_GONE)))
     said = _user_content(group, assistant, pictures) or (b"" if rows else _text_block(EARLIER_GONE))
     if said:
-        rows.append(b"%b%b%b]}" % (_USER, said[:-1], _CACHE))
+        rows.append(b"%b%b%b]}" % (_USER, said[:-1], mark))
     return rows

@@ -115,19 +115,7 @@ class Daemon:
         self._is_draining = False
         owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         limits = self.settings.limits
-        self.delivery = Delivery(
-            DeliveryParts(
-                store,
-                self.channels,
-                self.clock,
-                seams.failpoints,
-                redactor,
-                owner,
-                Blobs(loaded.state_folder / OUTGOING),
-                seams.second_look_s,
-                seams.delivery_lease_s,
-            )
-        )
+        self.delivery = self._make_delivery(loaded, seams, owner)
         self._leases = Leases(store, self.clock, owner, limits.lease_s)
         more = tuple(hide_secrets(tool, redactor.take_out) for tool in register(*seams.tools))
         sources = (FixedTools(more), mcp)
@@ -169,6 +157,21 @@ class Daemon:
         rooms = RoomTranscript(store, self.clock, Blobs(loaded.state_folder / ROOMS))
         self.terminal = TerminalChannel(rooms, find_owner())
         self.chat = ChatVerbs(self.terminal, self.intake, store, self.settings.agent.name)
+
+    def _make_delivery(self, loaded: Loaded, seams: Seams, owner: str) -> Delivery:
+        return Delivery(
+            DeliveryParts(
+                self.store,
+                self.channels,
+                self.clock,
+                seams.failpoints,
+                self.redactor,
+                owner,
+                Blobs(loaded.state_folder / OUTGOING),
+                seams.second_look_s,
+                seams.delivery_lease_s,
+            )
+        )
 
     def _context(self, loaded: Loaded, seams: Seams) -> ChannelContext:
         files = Blobs(loaded.state_folder / ROOMS)

@@ -179,7 +179,8 @@ async def test_usage_tells_what_the_session_and_the_place_used_and_what_is_left(
     answer = await told(room, "usage", "U2")
 
     assert answer.splitlines() == [
-        "- This conversation: 1 turn, 10 tokens read, 5 written, $0.25",
+        "- This conversation: 1 turn, 10 tokens read, 5 written, $0.25; "
+        "1 check: 110 tokens, $0.000007; $0.25 in all",
         "- This place today: 2 turns, 20 tokens read, 10 written, $0.50",
         "- Budget: $2.00 per day, $1.50 left today",
     ]

@@ -25,7 +25,7 @@ from geode.store.spent import Part, Spent
 from geode.store.tables import turns
 from geode.store.turns import sum_cost_since
 
-UP = Moment("running", "model", 0, {"loop": ChannelStatus("up")}, (), {}, 7)
+UP = Moment("running", "model", "judge", 0, {"loop": ChannelStatus("up")}, (), {}, 7)
 DEAR = replace(PASSED, spend=replace(SPEND, cost_micro_usd=20_000))
 UNPRICED = replace(PASSED, spend=replace(SPEND, cost_micro_usd=None))
 

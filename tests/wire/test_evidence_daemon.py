@@ -52,7 +52,7 @@ async def test_turn_leaves_its_rows_in_order_and_they_find_the_timeline(tmp_path
     revised, escalated = [row for row in rows if row["kind"] == "verification_policy"]
     assert (revised["action"], escalated["action"]) == ("revise", "escalate")
     assert (revised["judge_calls"], revised["judge_cost_micro_usd"]) == (1, 7)
-    assert (revised["judge_model"], revised["judge_input_tokens"]) == ("scripted/judge", 100)
+    assert (revised["judge_model"], revised["judge_input_tokens"]) == ("scripted/model", 100)
     assert revised["elapsed_ms"] >= 0
     (asked,) = [row for row in rows if row["kind"] == "review_asked"]
     assert asked["candidate"] == escalated["candidate"] != revised["candidate"]

@@ -46,6 +46,7 @@ from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
 from geode.session.pruning import Pruning
 from geode.session.redeciding import decide_now
+from geode.session.reminders import Reminders
 from geode.session.secrecy import hide_secrets
 from geode.session.supplies import Search, Supplies, open_search
 from geode.settings import TERMINAL
@@ -146,6 +147,7 @@ class Daemon:
         self.lanes = LaneQueue(
             store, self.clock, self._leases, self._run_session, turns_parallel=limits.turns_parallel
         )
+        self._reminders = Reminders(store, self.clock, self.delivery.wake)
         self._expiries = Expiries(store, self.clock, self._go_on, services.find_binding)
         self.catch_up = CatchUp(store, self.clock, self.channels, self.settings.bindings)
         self.health = DaemonHealth(store, self.clock, self.look)
@@ -265,6 +267,7 @@ class Daemon:
                 tasks.create_task(self.catch_up.run(self.intake), name="catch-up"),
                 tasks.create_task(self._pruning.run(), name="prune"),
                 tasks.create_task(self._expiries.run(), name="expiries"),
+                tasks.create_task(self._reminders.run(), name="reminders"),
                 tasks.create_task(self._histories.run(), name="histories"),
                 tasks.create_task(self._services.events.run(), name="events"),
                 tasks.create_task(self._warm_up(), name="warm-up"),

@@ -92,6 +92,8 @@ class Accepted:
     reason: str = ""
     answer: str = ""
     """Markdown for the person who pressed or commanded, shown to them alone where that can be."""
+    is_confidential: bool = False
+    """The answer is for nobody else: shown to that person alone, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)

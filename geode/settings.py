@@ -10,7 +10,6 @@ from typing import Annotated, Literal, NamedTuple, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     InstanceOf,
@@ -37,7 +36,6 @@ from geode.settings_section import (
     Section,
     ToolNames,
     list_to_tuple,
-    refuse_unbuilt,
 )
 
 PROVIDERS_BUILT = ("anthropic",)
@@ -233,7 +231,8 @@ class Binding(Section):
     operators: tuple[str, ...] = ()
     approvers: tuple[str, ...] = ()
     """Who may answer when a call asks; nobody: each such call is denied."""
-    review_where: Annotated[str, AfterValidator(refuse_unbuilt)] = ""
+    review_where: str = ""
+    """Where answers that failed their check are shown to reviewers; empty: on demand only."""
     two_person: bool = False
     """Nobody approves a call of a turn that they asked for themselves."""
     approval_expires_s: int | None = Field(default=None, ge=10, le=30 * 86_400)
@@ -256,6 +255,21 @@ class Binding(Section):
     @classmethod
     def _where_is_exact(cls, value: object, info: ValidationInfo) -> str:
         return parse_where(str(info.data.get("channel", "")), value)
+
+    @field_validator("review_where", mode="before")
+    @classmethod
+    def _review_where_is_exact(cls, value: object, info: ValidationInfo) -> str:
+        if value == "":
+            return ""
+        where = parse_where(str(info.data.get("channel", "")), value)
+        if split_where(where).is_direct:
+            raise ValueError("reviews need one place that reviewers read; name a channel")
+        return where
+
+    @cached_property
+    def review_place(self) -> BoundPlace | None:
+        """`review_where`, taken apart; None: there is none."""
+        return split_where(self.review_where) if self.review_where else None
 
     @field_validator("people", "operators", "approvers", mode="before")
     @classmethod

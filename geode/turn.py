@@ -44,7 +44,7 @@ from geode.session.outgoing import Outgoing
 from geode.session.pauses import Pauses, PauseSave, write_pause
 from geode.session.requests import compose_request
 from geode.session.restore import RestoredTurn
-from geode.session.reviews import ReviewSave, write_review
+from geode.session.reviews import Reviews, ReviewSave, write_review
 from geode.session.services import SharedServices
 from geode.session.stops import read_again, run_unless_stopped
 from geode.store import inbox, outbox, reviews, sessions, turns
@@ -95,6 +95,7 @@ class TurnRunner:
             self._store, parts.channels, self._clock, parts.services.take_out
         )
         self._pauses = Pauses(parts.services.shelf, parts.channels, parts.delivery.redact)
+        self._reviews = Reviews(parts.services.shelf, parts.channels, parts.delivery.redact)
         self._outgoing = Outgoing(parts.services.shelf, parts.services.take_out)
         self._completion = Completion(
             CompletionParts(
@@ -258,6 +259,7 @@ class TurnRunner:
     ) -> bool | None:
         binding = self._services.find_binding(claim.binding)
         save = ReviewSave(claim, waiting, binding, tuple(uncertain))
+        save = await self._reviews.prepare(save, self._services.settings.bindings)
         is_stored = await self._write_patiently(
             "turn.review",
             claim.session_id,

@@ -70,7 +70,11 @@ class InteractionDesk:
         words = accepted.answer or _words_for(accepted, done)
         if not words:
             return
-        is_for_all = accepted.outcome not in REFUSALS and bool(accepted.answer)
+        is_for_all = (
+            accepted.outcome not in REFUSALS
+            and bool(accepted.answer)
+            and not accepted.is_confidential
+        )
         try:
             await self._answers.tell(done, words, is_alive=is_alive, is_for_all=is_for_all)
         except ChannelError as error:

@@ -16,6 +16,8 @@ from geode.ports import Accepted, Redactor
 
 log = logging.getLogger(__name__)
 
+POSTS_MAX = 5
+
 NOT_YOURS = "That is not for you to use here. Ask an operator of this conversation to add you."
 FORM_LATE = (
     "Slack did not open the form in time, so nothing was decided. "
@@ -61,7 +63,10 @@ class Whispers:
             await self._say(ear_of(ask.press, ask.response_url), FORM_LATE)
 
     async def _say(self, ear: Ear, markdown: str) -> None:
-        content = self.render(markdown)
+        for post in render_posts(self._redactor.redact(markdown))[:POSTS_MAX]:
+            await self._say_post(ear, {"text": post.text, "blocks": post.blocks})
+
+    async def _say_post(self, ear: Ear, content: JsonObject) -> None:
         fields: JsonObject = {**content, "channel": ear.channel, "user": ear.user}
         if ear.thread_ts:
             fields["thread_ts"] = ear.thread_ts

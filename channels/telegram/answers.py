@@ -10,6 +10,7 @@ from channels.telegram.places import topic_of
 from channels.telegram.presses import WordsAsked, prompt_for
 from channels.telegram.render import ALERT_UNITS_MAX, render_alert, render_parts
 from channels.telegram.web import Target, TelegramWeb
+from geode.errors import ChannelError
 from geode.messages import OutboundBody, Thread
 from geode.ports import Redactor
 
@@ -18,6 +19,8 @@ STRAY = "This button is not in use any more."
 NOT_YOURS = "This is not for you to decide here."
 WORDS_NEEDED = "Please answer the question above with words."
 PROMPTED = "Please answer the message below."
+CONFIDED = "I have sent it to you in our private chat."
+WRITE_FIRST = "I may not write to you yet: send me a private message first, then press again."
 
 
 class Answers:
@@ -38,6 +41,18 @@ class Answers:
         """
         text = render_alert(self._redactor.redact(markdown), ALERT_UNITS_MAX)
         self._errands.begin("answer_query", self._web.answer_query(query, text))
+
+    def confide(self, query: str, person: str, markdown: str) -> None:
+        """Say it to one person in their own chat with the bot, and where they pressed only that."""
+        self._errands.begin("confide", self._confide(query, person, markdown))
+
+    async def _confide(self, query: str, person: str, markdown: str) -> None:
+        told = CONFIDED
+        try:
+            await self._say(Thread("telegram", "", person, ""), "", markdown)
+        except ChannelError:
+            told = WRITE_FIRST  # a bot may not begin a chat
+        await self._web.answer_query(query, told)
 
     def say(self, thread: Thread, reply_to: str, markdown: str) -> None:
         """A short message in the place; nothing when there is nothing to say."""

@@ -80,6 +80,10 @@ class Reception:
         except StoreError:
             self._answers.answer_query(pressed.query, TRY_AGAIN)
             raise
+        if accepted.is_confidential:
+            person = pressed.press.presser.id
+            self._answers.confide(pressed.query, person, accepted.answer)
+            return
         is_stranger = accepted.outcome == "ignored" and not accepted.answer
         self._answers.answer_query(pressed.query, NOT_YOURS if is_stranger else accepted.answer)
 

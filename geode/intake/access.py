@@ -34,6 +34,8 @@ class Admitted:
     event: Inbound
     binding: Binding
     seal: object = field(repr=False)
+    operated: frozenset[str] = frozenset()
+    """Of a press: keys of the bindings of its platform that the presser operates."""
 
     def __post_init__(self) -> None:
         assert self.seal is _SEAL, "an event is admitted by admit() only"
@@ -53,13 +55,14 @@ def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Ad
         return Ignored("access.bot")
     place = BoundChannel(event.thread, event.is_direct, event.category, facts.former_channels)
     binding = find_binding(bindings, place)
-    if binding is None:
-        return Ignored("access.unbound")
-    if not may_talk(binding, sender) and not _may_press(event, binding):
-        return Ignored("access.stranger")
+    if binding is None or not (may_talk(binding, sender) or _may_press(event, binding)):
+        reviewed = _find_reviewed(event, bindings)
+        if reviewed is None:
+            return Ignored("access.unbound" if binding is None else "access.stranger")
+        binding = reviewed
     if not _concerns_agent(event, binding, facts):
         return Ignored("access.not_addressed")
-    return Admitted(event, binding, _SEAL)
+    return Admitted(event, binding, _SEAL, _list_operated(event, bindings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,41 @@ def may_talk(binding: Binding, person: Person) -> bool:
 def _may_press(event: Inbound, binding: Binding) -> bool:
     """An approver answers questions also where they may not talk."""
     return isinstance(event, ButtonPress) and event.presser.id in binding.approvers
+
+
+def _find_reviewed(event: Inbound, bindings: Iterable[Binding]) -> Binding | None:
+    """The binding whose reviews are shown here to this operator, who may press and nothing else."""
+    if not isinstance(event, ButtonPress):
+        return None
+    return next(
+        (
+            each
+            for each in bindings
+            if event.presser.id in each.operators and is_review_place(each, event.thread)
+        ),
+        None,
+    )
+
+
+def is_review_place(binding: Binding, thread: Thread) -> bool:
+    """Whether the binding's answers are reviewed in this place."""
+    place = binding.review_place
+    return (
+        place is not None
+        and (binding.channel, place.workspace, place.channel)
+        == (thread.platform, thread.workspace, thread.channel)
+        and place.thread in ("", thread.thread)
+    )
+
+
+def _list_operated(event: Inbound, bindings: Iterable[Binding]) -> frozenset[str]:
+    if not isinstance(event, ButtonPress):
+        return frozenset()
+    return frozenset(
+        each.key
+        for each in bindings
+        if each.channel == event.thread.platform and event.presser.id in each.operators
+    )
 
 
 def _nearness(binding: Binding, place: BoundChannel) -> tuple[int, bool]:

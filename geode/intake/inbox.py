@@ -228,7 +228,8 @@ class Inbox:
         elif stored.wakes_session:
             self._wakes.wake_session(stored.session_id)
         if stored.wakes_delivery:
-            self._wakes.wake_delivery(stored.session_id)
+            for told in {stored.session_id, stored.also_tells or stored.session_id}:
+                self._wakes.wake_delivery(told)
         for message_id, reply_to in stored.dropped:
             self._wakes.clear_working(Place(event.thread, reply_to), message_id)
 

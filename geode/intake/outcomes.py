@@ -16,6 +16,8 @@ class Stored:
     session_id: SessionId | None = None
     wakes_session: bool = False
     wakes_delivery: bool = False
+    also_tells: SessionId | None = None
+    """Another session in which something waits to be delivered."""
     stopped_turn: TurnId | None = None
     """Whoever runs this turn is to end it."""
     dropped: tuple[tuple[str, str], ...] = ()

@@ -6,8 +6,9 @@ from geode.intake.desk import Asked, Audience, Reply
 from geode.loop.prompt import day_start_us
 from geode.messages import SessionState
 from geode.reply import command_sentences as said
+from geode.reply import review_cards
 from geode.reply.spending import describe_spent
-from geode.store import receipts, sessions, standing, turns
+from geode.store import cards, receipts, reviews, sessions, standing, turns
 from geode.store.standing import Spent
 
 EFFECTS_MAX = 20
@@ -68,7 +69,9 @@ def tell_effects(asked: Asked) -> Reply:
 
 def tell_reviews(asked: Asked) -> Reply:
     """/review"""
-    return Reply(said.describe_reviews(_count_reviews(asked)))
+    found = reviews.list_open(asked.tx, bindings=[asked.binding.key])
+    told = [(each, _place_card(asked, each)) for each in found]
+    return Reply(review_cards.list_reviews(told, asked.now_us))
 
 
 def tell_jobs(asked: Asked) -> Reply:
@@ -84,6 +87,18 @@ def tell_computer(asked: Asked) -> Reply:
 def _count_reviews(asked: Asked) -> int:
     row = sessions.read_session(asked.tx, asked.session)
     return int(row.state == SessionState.AWAITING_REVIEW)
+
+
+def _place_card(asked: Asked, review: reviews.Review) -> str:
+    """Where the card of a review is, for whoever looks for it."""
+    card = cards.find_card(asked.tx, review_cards.KIND, review.id)
+    if card is None:
+        return "It has no card; `geode reviews` shows it."
+    if card.session_id == asked.session:
+        return "Its card is in this thread."
+    place = sessions.find_thread(asked.tx, card.session_id)
+    where = "/".join(part for part in (place.workspace, place.channel, place.thread) if part)
+    return f"Its card is in `{where}`."
 
 
 def _line(name: str, spent: Spent) -> str:

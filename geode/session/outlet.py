@@ -57,7 +57,7 @@ class MessageOutlet:
                 turn_id=context.turn_id,
                 epoch=context.epoch,
                 place=place,
-                binding=_key_of(services.settings.bindings, place),
+                binding=key_of_place(services.settings.bindings, place),
                 text=signed,
             )
             return insert_sent(tx, new, fresh_id, services.clock.now_us())
@@ -81,7 +81,7 @@ def read_place(to: str) -> Thread:
     return Thread(platform, place.workspace, place.channel, place.thread)
 
 
-def _key_of(bindings: Sequence[Binding], place: Thread) -> str:
+def key_of_place(bindings: Sequence[Binding], place: Thread) -> str:
     """The binding that serves the place, the nearest one; empty where none does."""
     here = (place.platform, place.workspace, place.channel)
     named = [

@@ -315,6 +315,12 @@ def finish_rows(tx: Connection, turn_id: TurnId) -> None:
     _FINISH.run(tx, {"turn": turn_id})
 
 
+def list_senders(tx: Connection, session_id: SessionId) -> set[str]:
+    """Everybody who ever wrote in the session."""
+    rows = tx.execute(select(inbox.c.sender_id).where(inbox.c.session_id == session_id).distinct())
+    return set(rows.scalars())
+
+
 def read_last_key(tx: Connection, turn_id: str) -> str:
     """The order key of the last message that a turn answers; empty when it answers none."""
     return str(_LAST_KEY.scalar(tx, {"turn": turn_id}) or "")

@@ -13,6 +13,9 @@ from geode.store.sessions import NewSession, bind_session
 from geode.store.tables import inbox, outbox
 
 KIND = "sent"
+REMINDER = "review_reminder"
+TOLD = frozenset({KIND, "card", "card_end", REMINDER})
+"""What a place hears in which nobody ever spoke to the agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +71,4 @@ def is_only_told(tx: Connection, session_id: SessionId) -> bool:
     kinds = set(
         tx.execute(select(outbox.c.kind).where(outbox.c.session_id == session_id)).scalars()
     )
-    return kinds == {KIND}
+    return bool(kinds) and kinds <= TOLD

@@ -28,6 +28,7 @@ from geode.steps import Tool
 from geode.store.database import Tx
 from geode.store.sessions import find_thread
 from geode.store.tables import inbox, sessions
+from geode.verify.judge import Judge
 
 WAIT_S = 10.0
 
@@ -120,6 +121,7 @@ async def serving(
     profile: Mapping[str, object] | None = None,
     *,
     approve: bool = False,
+    judge: Judge | None = None,
 ) -> AsyncGenerator[Serving]:
     """A daemon that is connected to that platform; cancelled and closed at the end.
 
@@ -135,7 +137,7 @@ async def serving(
     settings = Settings.model_validate({"bindings": bindings, "profiles": granted})
     model = ScriptedModel(replies)
     route = ModelRoute(model, "scripted/model", "model", 150_000, 8_000)
-    seams = Seams(route=route, tools=tools, second_look_s=0.2)
+    seams = Seams(route=route, tools=tools, second_look_s=0.2, judge=judge)
     daemon = await Daemon.open(Loaded(settings, {}, None, folder), environ={}, seams=seams)
     channel = platform.make_channel()
     daemon.add_channel(channel)

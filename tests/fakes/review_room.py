@@ -19,6 +19,7 @@ from geode.store.review_tables import reviews
 
 OPERATOR = "U9"
 RELEASE, REVISE, REJECT, AGAIN = "Release", "Ask for a revision", "Reject", "Judge again"
+SHOW = "Show"
 
 
 @dataclass

@@ -13,6 +13,7 @@ from fakes.review_room import (
     REJECT,
     RELEASE,
     REVISE,
+    SHOW,
     ReviewRoom,
     open_review_room,
 )
@@ -48,7 +49,7 @@ async def test_failed_candidate_waits_and_nothing_of_it_is_shown(place: ReviewRo
     assert "names no source" in texts(place)
     (told,) = await place.room.said("review_waits")
     assert "waits for an operator" in told
-    assert list(place.open_cards()[0].buttons) == [RELEASE, REVISE, REJECT]
+    assert list(place.open_cards()[0].buttons) == [RELEASE, REVISE, REJECT, SHOW]
 
 
 async def test_released_answer_is_delivered_once_without_another_model_call(
@@ -126,7 +127,7 @@ async def test_revision_that_fails_again_waits_again_without_automatic_repair(
 
 async def test_failed_judge_offers_another_judgement(place: ReviewRoom) -> None:
     await place.judge_answers([BROKEN], say("fine"))
-    assert list(place.open_cards()[0].buttons) == [RELEASE, REVISE, REJECT, AGAIN]
+    assert list(place.open_cards()[0].buttons) == [RELEASE, REVISE, REJECT, AGAIN, SHOW]
 
     await place.decide(AGAIN)
     await place.go_on()

@@ -45,7 +45,6 @@ ASKED_SINCE = "What runs here was asked for after that, so it goes on."
 APPROVAL_DENIED = "What waited for an approval is denied."
 REVIEW_REJECTED = "The answer that waited for a review is dropped."
 NO_REVIEW = "No answer waits for a review here."
-ONE_REVIEW = "1 answer waits for a review here. `stop` drops it."
 NO_JOBS = "There are no scheduled jobs here."
 NO_COMPUTER = "Computer use is off, and this version cannot switch it on."
 NO_REFUSAL = "No tool call of this conversation was refused."
@@ -168,11 +167,6 @@ def describe_refusals(refused: Sequence[RefusedCall]) -> str:
 def describe_unknown_call(word: str) -> str:
     """What is said of an id that names no call of this conversation, wherever else it may."""
     return f"No call here is called {quote_name(word)}. `why` lists the last that were refused."
-
-
-def describe_reviews(count: int) -> str:
-    """What /review tells."""
-    return ONE_REVIEW if count else NO_REVIEW
 
 
 def describe_unknown(near: str) -> str:

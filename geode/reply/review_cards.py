@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from geode.messages import Card, OutboundFile
 from geode.reply.approval_cards import quote_name_line
 from geode.reply.cards import say_card
+from geode.reply.command_sentences import NO_REVIEW
 from geode.reply.effect_cards import describe_person, show_time
 from geode.reply.escaping import escape_unseen, quote_name
 from geode.reply.verdicts import describe_rule
@@ -208,7 +209,7 @@ def remind(review: Review, now_us: int) -> str:
 def list_reviews(found: Sequence[tuple[Review, str]], now_us: int) -> str:
     """What `/review` tells operators: each open review with its age and where its card is."""
     if not found:
-        return "No answer waits for a review here."
+        return NO_REVIEW
     lines = [
         f"- `{review.id}`, since {show_time(review.asked_at_us)}: {describe_rule(review.rule)} "
         f"{where}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.asked import put_reviews
 from fakes.command_table import (
     CHANGES_COURSE,
     NO_CONVERSATION,
@@ -35,6 +36,7 @@ from geode.reply import command_sentences as said
 from geode.session.claims import Claim, ClaimTerms, claim_session
 from geode.session.requests import compose_request
 from geode.store import sessions as session_rows
+from geode.store.review_tables import reviews
 from geode.store.schema import metadata
 from geode.store.tables import inbox, outbox, outbox_parts, sessions, threads, turns
 
@@ -95,6 +97,9 @@ class Table:
             values = {"state": state, "turn_id": known, "chapter_due": 0, "compact_due": 0}
             tx.execute(update(sessions).values(**values))
             tx.execute(update(turns).values(stopped_by=""))
+            tx.execute(delete(reviews))
+            if state == SessionState.AWAITING_REVIEW:
+                put_reviews(tx)
 
         await self.desk.store.write("enter", unit)
 

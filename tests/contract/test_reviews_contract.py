@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ async def find_card(serves: Serving, count: int = 1) -> str:
     query = (
         select(outbox_parts.c.message_id)
         .join(outbox, outbox.c.id == outbox_parts.c.outbox_id)
-        .where(outbox.c.kind == "card", outbox_parts.c.state == "committed")
+        .where(outbox.c.kind == "card", outbox_parts.c.state.in_(("committed", "reconciled")))
         .order_by(outbox.c.id.desc())
     )
     found: list[str] = []
@@ -35,8 +36,8 @@ async def find_card(serves: Serving, count: int = 1) -> str:
         return await serves.daemon.store.read(lambda tx: list(tx.execute(query).scalars()))
 
     while len(found) < count:
-        await serves.wait_column(reviews.c.state, *["revising"] * (count - 1), "open")
         found = await look()
+        await asyncio.sleep(0.01)
     return found[0]
 
 
@@ -66,6 +67,10 @@ async def test_answer_waits_through_a_restart_and_is_released_by_an_operator_onc
         assert await serves.column(reviews.c.state) == ["open"]
         assert not stands(serves, place, DRAFT)
 
+        if platform.name == "telegram":
+            # A bot may not begin a chat: this operator has written to it before.
+            await platform.begin("hello", "direct", "ana")
+            await serves.wait_for(lambda: serves.model.steps)
         await platform.press(place, message_id, SHOW, "ana")
         await serves.wait_for(lambda: any(DRAFT in text for text in platform.whispers("ana")))
         assert not stands(serves, place, DRAFT)
@@ -75,8 +80,8 @@ async def test_answer_waits_through_a_restart_and_is_released_by_an_operator_onc
         await serves.wait_for(lambda: stands(serves, place, DRAFT))
         await serves.wait_for(lambda: not platform.labels(place, message_id))
         assert await serves.column(reviews.c.state) == ["released"]
-        assert await serves.column(turns.c.verification) == ["released"]
-        assert serves.model.steps == []
+        assert "released" in await serves.column(turns.c.verification)
+        assert len(serves.model.steps) == (platform.name == "telegram")
 
 
 @on("buttons")
@@ -113,7 +118,7 @@ async def test_card_of_an_earlier_candidate_decides_nothing_of_the_next(
         await platform.press(place, second, AGAIN, "ana")
 
         await serves.wait_for(lambda: stands(serves, place, BETTER))
-        assert await serves.column(reviews.c.state) == ["revising", "rejudging"]
+        assert sorted(await serves.column(reviews.c.state)) == ["rejudging", "revising"]
 
 
 @pytest.mark.parametrize("words", ["it is too vague"])

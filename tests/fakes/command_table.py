@@ -42,7 +42,7 @@ BEGINNINGS: Mapping[str, str | Mapping[str, str]] = {
     "model": "The model is `",
     "review": {
         **dict.fromkeys((IDLE, RUNNING, APPROVAL), said.NO_REVIEW),
-        REVIEW: said.ONE_REVIEW,
+        REVIEW: "1 answer waits for a review:",
     },
     "effects": "No effect of this conversation",
     "computer": said.NO_COMPUTER,

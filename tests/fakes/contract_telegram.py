@@ -129,7 +129,7 @@ class TelegramPlatform:
         self._commands.append((who, int(place.thread.channel), int(said)))
 
     def whispers(self, who: Who) -> list[str]:
-        """The alerts that person saw, and what was answered below their commands."""
+        """The alerts that person saw, what was answered below their commands or said privately."""
         queries = self.telegram.town.queries
         alerts = [text_of(queries[query] or {}, "text") for by, query in self._queries if by == who]
         answers = [
@@ -139,7 +139,8 @@ class TelegramPlatform:
             for post in self.telegram.bot_posts(chat)
             if post.message_id > said
         ]
-        return [text for text in (*alerts, *answers) if text]
+        private = [post.text for post in self.telegram.bot_posts(PEOPLE[who])]
+        return [text for text in (*alerts, *answers, *private) if text]
 
     async def share(self, place: Place, name: str, content: bytes, who: Who = "ana") -> str:
         """A person sends a file in that topic or chat."""

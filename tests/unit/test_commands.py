@@ -150,7 +150,7 @@ async def test_status_counts_the_answer_that_waits_for_a_review(room: SpineRoom)
     assert before == said.NO_CONVERSATION
     assert status.splitlines()[0].startswith("Awaiting review · ")
     assert " · pending reviews: 1 · " in status.splitlines()[0]
-    assert review == said.ONE_REVIEW
+    assert review.startswith("1 answer waits for a review:\n- `v")
 
 
 async def test_status_tells_operators_alone_how_the_channels_are(room: SpineRoom) -> None:
@@ -181,7 +181,8 @@ async def test_usage_tells_what_the_session_and_the_place_used_and_what_is_left(
     assert answer.splitlines() == [
         "- This conversation: 1 turn, 10 tokens read, 5 written, $0.25; "
         "1 check: 110 tokens, $0.000007; $0.25 in all",
-        "- This place today: 2 turns, 20 tokens read, 10 written, $0.50",
+        "- This place today: 2 turns, 20 tokens read, 10 written, $0.50; "
+        "2 checks: 220 tokens, $0.000014; $0.50 in all",
         "- Budget: $2.00 per day, $1.50 left today",
     ]
 

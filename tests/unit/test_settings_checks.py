@@ -89,7 +89,6 @@ UNBUILT = {
     "judge": ("[agent]\njudge_model = 'openai/gpt'", "agent.judge_model: the provider 'openai'"),
     "headless": ("[agent]\nheadless_profile = 'x'", "agent.headless_profile"),
     "model": ("[agent]\nmodel = 'openai/gpt'", "agent.model: the provider 'openai'"),
-    "review": (BINDING + "review_where = 'w/d'", "bindings[1].review_where"),
 }
 
 

@@ -27,6 +27,7 @@ from geode.settings_ids import (
     split_where,
 )
 from geode.settings_mcp import McpSettings
+from geode.settings_retention import RetentionSettings
 from geode.settings_search import SearchSettings
 from geode.settings_secrets import SecretRef
 from geode.settings_section import (
@@ -40,7 +41,7 @@ from geode.settings_section import (
 
 PROVIDERS_BUILT = ("anthropic",)
 PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
-SECTIONS_PLANNED = ("retention", "jobs")
+SECTIONS_PLANNED = ("jobs",)
 CHANNEL_EMBEDDED = "web"
 """The installed channel that serves when no `[channels.*]` is written."""
 REHEARSAL = "rehearsal"
@@ -307,6 +308,7 @@ class Settings(Section):
 
     agent: AgentSettings = AgentSettings()
     state: StateSettings = StateSettings()
+    retention: RetentionSettings = RetentionSettings()
     limits: LimitSettings = LimitSettings()
     providers: Mapping[str, ProviderSettings] = {}
     channels: Mapping[str, InstanceOf[Section]] = {}

@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias, cast
 
 import typer
 
+from geode.cli.audit_commands import audit_app
 from geode.cli.mcp_commands import mcp_app, trust
 from geode.cli.review_commands import reviews_app
 from geode.errors import GeodeError
@@ -30,6 +31,7 @@ effects_app = typer.Typer(help="What tools did to the world, and replies on thei
 app.add_typer(sessions_app, name="sessions")
 app.add_typer(effects_app, name="effects")
 app.add_typer(reviews_app, name="reviews")
+app.add_typer(audit_app, name="audit")
 app.add_typer(mcp_app, name="mcp")
 app.command()(trust)
 

@@ -14,6 +14,7 @@ from geode.messages import JsonObject, JsonValue
 from geode.ports import NoFailpoints, SystemClock
 from geode.records.evidence import EvidenceLedger
 from geode.reply.redaction import Redactor
+from geode.serve.audit_control import AuditControl
 from geode.serve.control import Control
 from geode.serve.ipc import redact_value
 from geode.serve.review_control import ReviewControl
@@ -65,6 +66,7 @@ async def answer_offline(verb: str, arguments: dict[str, Any], config: Path | No
             mcp = await MCPServerManager.open(loaded, store, Redactor(), os.environ)
             servers = ServerControl(mcp, store, is_running=False)
             verbs = {**control.verbs, **servers.verbs, **ReviewControl(store).verbs}
+            verbs |= AuditControl(store).verbs
             answer = await verbs[verb](arguments)
         finally:
             await store.close()
@@ -81,7 +83,11 @@ def _answer_empty(verb: str, arguments: dict[str, Any], loaded: Loaded) -> JsonO
         raise ControlError("No server was ever started here; start one with: geode serve")
     if verb == "effects.list":
         return {"effects": [], "replies": []}
+    if verb == "audit.verify" and not arguments.get("session"):
+        return {"sessions": 0, "rows": 0, "faults": [], "after": "", "pruned": 0}
     if verb == "reviews.list":
         return {"reviews": []}
-    kind = {"sessions": "session", "reviews": "review"}.get(verb.partition(".")[0], "effect")
-    raise ControlError(f"There is no {kind} {str(arguments.get('id', ''))[:80]!r}.")
+    kinds = {"sessions": "session", "reviews": "review", "audit": "session"}
+    kind = kinds.get(verb.partition(".")[0], "effect")
+    wanted = str(arguments.get("id") or arguments.get("session") or "")
+    raise ControlError(f"There is no {kind} {wanted[:80]!r}.")

@@ -17,6 +17,7 @@ from geode.errors import ConfigError, StoreError
 from geode.log import configure_logging
 from geode.ports import Channel, ChannelStatus, SystemClock
 from geode.reply.redaction import Redactor
+from geode.serve.audit_control import AuditControl
 from geode.serve.control import Control
 from geode.serve.endpoint import SOCKET_NAME
 from geode.serve.ipc import CLIPoller
@@ -85,6 +86,7 @@ async def _run_until(asked: Asked, daemon: Daemon, told: Told) -> None:
     control = Control(daemon.health, daemon.store, daemon.clock, ground)
     servers = ServerControl(daemon.mcp, daemon.store, is_running=True)
     verbs = {**control.verbs, **daemon.chat.verbs, **daemon.reviews.verbs, **servers.verbs}
+    verbs |= AuditControl(daemon.store).verbs
     poller = CLIPoller(loaded.state_folder, verbs, redactor=daemon.redactor)
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(daemon.run(), name="daemon")

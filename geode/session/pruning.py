@@ -8,6 +8,7 @@ from functools import partial
 from geode.errors import StoreError
 from geode.log import get_logger
 from geode.ports import Clock
+from geode.session.retention import Retention
 from geode.store import inbox
 from geode.store.blobs import Blobs
 from geode.store.database import Store
@@ -22,12 +23,13 @@ OUTGOING_KEPT_S = 3600.0
 
 
 class Pruning:
-    """Drops dedupe keys that nobody repeats any more, and copies of files that no row names."""
+    """Drops keys that nobody repeats, copies of files that no row names, and what is too old."""
 
-    def __init__(self, store: Store, clock: Clock, outgoing: Blobs) -> None:
+    def __init__(self, store: Store, clock: Clock, outgoing: Blobs, retention: Retention) -> None:
         self._store = store
         self._clock = clock
         self._outgoing = outgoing
+        self._retention = retention
 
     async def run(self) -> None:
         """Prune now and every hour until cancelled; what fails is tried again then."""
@@ -36,6 +38,7 @@ class Pruning:
             try:
                 await self._store.write("prune", partial(inbox.forget_events, before_us=before_us))
                 await self._prune_outgoing()
+                await self._retention.prune()
             except StoreError as error:
                 log.warning("not_pruned", reason=str(error))
             await self._clock.sleep(PRUNE_INTERVAL_S)

@@ -200,6 +200,22 @@ def expire_leases(tx: Connection) -> int:
     return len(rows.all()) + len(delivered.all())
 
 
+def list_quiet(tx: Connection, before_us: int, limit: int) -> list[SessionId]:
+    """Idle sessions in which nothing happened since then, and nothing waits; oldest first."""
+    is_waiting = exists().where(inbox.c.session_id == sessions.c.id, inbox.c.state == "queued")
+    rows = tx.execute(
+        select(sessions.c.id)
+        .where(
+            sessions.c.state == SessionState.IDLE,
+            sessions.c.active_at_us < before_us,
+            ~is_waiting,
+        )
+        .order_by(sessions.c.active_at_us)
+        .limit(limit)
+    )
+    return [SessionId(row.id) for row in rows]
+
+
 def find_waiting(tx: Connection, limit: int) -> list[SessionId]:
     """Idle sessions with messages to answer, oldest message first."""
     rows = tx.execute(

@@ -18,6 +18,7 @@ from sqlalchemy import Column, select
 from geode.app import Daemon, Seams
 from geode.llm.routes import ModelRoute
 from geode.messages import Mode
+from geode.serve.audit_control import AuditControl
 from geode.serve.control import Control
 from geode.serve.ipc import CLIPoller
 from geode.serve.line import SocketLine
@@ -138,7 +139,12 @@ async def open_terminal(
     daemon = await Daemon.open(loaded, environ={}, seams=seams, terminal=mode)
     ground = WhyGround(lambda: daemon.settings, daemon.decide_now)
     control = Control(daemon.health, daemon.store, daemon.clock, ground)
-    verbs = {**control.verbs, **daemon.chat.verbs, **daemon.reviews.verbs}
+    verbs = {
+        **control.verbs,
+        **daemon.chat.verbs,
+        **daemon.reviews.verbs,
+        **AuditControl(daemon.store).verbs,
+    }
     poller = CLIPoller(folder, verbs, redactor=daemon.redactor)
     listens = asyncio.Event()
     running = [

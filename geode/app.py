@@ -44,10 +44,9 @@ from geode.session.assembly import build_services, check_profiles
 from geode.session.expiries import Expiries
 from geode.session.lanes import LaneQueue
 from geode.session.leases import Leases
-from geode.session.pruning import Pruning
+from geode.session.pruning import open_pruning
 from geode.session.redeciding import decide_now
 from geode.session.reminders import Reminders
-from geode.session.retention import Retention
 from geode.session.secrecy import hide_secrets
 from geode.session.supplies import Search, Supplies, open_search
 from geode.settings import TERMINAL
@@ -131,12 +130,7 @@ class Daemon:
         """What the settings of now say of a tool, for whoever asks why it was refused."""
         store.writer.listener = self._record
         self._histories = services.histories
-        self._pruning = Pruning(
-            store,
-            self.clock,
-            services.shelf.outgoing,
-            Retention(store, self.clock, loaded.state_folder, self.settings.retention),
-        )
+        self._pruning = open_pruning(store, self.clock, services.shelf.outgoing, loaded)
         judge = seams.judge or LlmJudge(
             models.judging, route.adapter.provider, self.clock, redactor.take_out
         )

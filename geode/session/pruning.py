@@ -9,6 +9,7 @@ from geode.errors import StoreError
 from geode.log import get_logger
 from geode.ports import Clock
 from geode.session.retention import Retention
+from geode.settings_load import Loaded
 from geode.store import inbox
 from geode.store.blobs import Blobs
 from geode.store.database import Store
@@ -48,3 +49,9 @@ class Pruning:
         before_s = self._clock.now_us() / 1_000_000 - OUTGOING_KEPT_S
         named = await self._store.read(list_open_hashes)
         await asyncio.to_thread(self._outgoing.prune, named, before_s)
+
+
+def open_pruning(store: Store, clock: Clock, outgoing: Blobs, loaded: Loaded) -> Pruning:
+    """What the settings that were loaded want pruned."""
+    retention = Retention(store, clock, loaded.state_folder, loaded.settings.retention)
+    return Pruning(store, clock, outgoing, retention)

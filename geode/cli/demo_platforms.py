@@ -55,6 +55,11 @@ class LocalSlack(LocalPlatform):
         said = {"user": user, "channel": channel, "text": text, "thread_ts": thread_ts}
         return str((await self.call("say", **said))["ts"])
 
+    async def press(self, person: str, ts: str, button: str) -> None:
+        """A person presses a button of a message, by its label."""
+        pressed = {"user": self.people[person], "channel": self.channel, "ts": ts}
+        await self.call("press", **pressed, button=button)
+
     async def read_thread(self, thread_ts: str) -> list[dict[str, Any]]:
         """Every message of a thread with all its fields, oldest first."""
         answer = await self.call("transcript", channel=self.channel, thread_ts=thread_ts)

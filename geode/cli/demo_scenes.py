@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from geode.cli.demo_count import Said, is_answer, is_ours
 from geode.cli.demo_platforms import LocalSlack
@@ -14,6 +15,8 @@ from geode.reply import sentences
 
 SEEN_S = 20.0
 LOOK_S = 0.05
+CARD = "Release this answer?"
+WITHHELD = "9 * 9 = 81"
 
 
 class Story:
@@ -40,6 +43,8 @@ class Story:
         await self._ask_with_a_tool()
         await self._ask_for_the_forbidden()
         await self._ask_twice_meanwhile()
+        await self._repair_an_answer()
+        await self._release_an_answer()
         await self._survive_a_crash()
 
     async def _ask_with_a_tool(self) -> None:
@@ -64,8 +69,29 @@ class Story:
         await self._say("ben", "and 100 - 58?", "100 - 58 = 42", at_once=True)
         await self._await_answers()
 
+    async def _repair_an_answer(self) -> None:
+        self._screen.title("4. An answer that fails its check is written again before it is said")
+        await self._say("ana", "what is 7 * 8? Fail the check once.", "7 * 8 = 56")
+        await self._await_answers()
+
+    async def _release_an_answer(self) -> None:
+        self._screen.title("5. One that fails for good waits until an operator releases it")
+        await self._say("ben", "what is 9 * 9? Fail the check.", WITHHELD)
+        await self._await(lambda: self._find_card() is not None, "the card of the review")
+        card = self._find_card()
+        if card is None or any(WITHHELD in m["text"] for m in self._view.messages):
+            raise ControlError("The demo saw an answer that nobody had released.")
+        await asyncio.sleep(self._pause_s)
+        self._screen.say("         -- ana, the operator, presses Release")
+        await self._slack.press("ana", card["ts"], "Release")
+        await self._await_answers()
+
+    def _find_card(self) -> dict[str, Any] | None:
+        cards = [m for m in self._view.messages if is_ours(m) and CARD in m["text"]]
+        return cards[-1] if cards else None
+
     async def _survive_a_crash(self) -> None:
-        self._screen.title("4. The daemon is killed in the middle of a turn, and started again")
+        self._screen.title("6. The daemon is killed in the middle of a turn, and started again")
         await self._say("ana", "slow 3, then what is 6 * 9?", "6 * 9 = 54")
         await self._await_progress()
         pid = self._daemon.pid

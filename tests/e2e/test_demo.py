@@ -97,13 +97,17 @@ async def test_demo_tells_the_whole_story_and_every_count_is_right(tmp_path: Pat
         code = await demo.wait_end()
 
     assert code == 0, demo.text
-    assert [_count(demo.text, name) for name in ("messages in", "answers out")] == ["7", "6"]
+    assert [_count(demo.text, name) for name in ("messages in", "answers out")] == ["9", "8"]
     assert [_count(demo.text, name) for name in ("lost", "doubled")] == ["0", "0"]
     assert "Working on it" in demo.text
     assert "Refused (mode.removed): run_bash" in demo.text
     assert "yours is kept and comes next" in demo.text
     assert "-- kill -9 " in demo.text
     assert "6 * 9 = 54" in demo.text
+    assert "Second try. 7 * 8 = 56" in demo.text
+    waits, released = demo.text.index("Release this answer?"), demo.text.index("presses Release")
+    assert waits < released < demo.text.index("9 * 9 = 81")
+    assert "Decided by ana" in demo.text
     assert _left_in(tmp_path) == []
 
 

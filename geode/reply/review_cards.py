@@ -222,5 +222,5 @@ def list_reviews(found: Sequence[tuple[Review, str]], now_us: int) -> str:
 def _tell(review: Review) -> str:
     if review.is_personal:
         return describe_rule(review.rule)  # a miss may quote the answer
-    misses = "; ".join(quote_name_line(each.rstrip(".")) for each in review.misses) or "no reason was given"
-    return f"{describe_rule(review.rule)}\n\nWhy: {misses}."
+    misses = "; ".join(quote_name_line(each.rstrip(".")) for each in review.misses)
+    return f"{describe_rule(review.rule)}\n\nWhy: {misses or 'no reason was given'}."

@@ -15,12 +15,12 @@ from geode.store.reviews import find_unreminded
 
 log = get_logger(__name__)
 
-LOOK_INTERVAL_S = 60.0
+LOOK_INTERVAL_S = 30.0
 ROWS_MAX = 100
 
 
 class Reminders:
-    """Looks every minute for reviews that wait for a day or more; a restart loses none."""
+    """Looks every half minute for reviews that wait for a day or more; a restart loses none."""
 
     def __init__(self, store: Store, clock: Clock, on_told: Callable[[SessionId], None]) -> None:
         self._store = store

@@ -41,6 +41,8 @@ WRITES = ("chat.postMessage", "chat.update", "chat.postEphemeral", "chat.schedul
 LIVE = ("<!", "<@", "<#", "|https://", "|good")
 """What pings or masks on Slack."""
 COPIES = ("home/kept/", "home/outgoing/")
+EVIDENCE = "home/evidence/"
+"""Diagnostics of the runtime's own, of refusals too; nothing that was said is in them."""
 TEMPORARY = ("geode.db", "geode.lock", "cli.sock")
 
 
@@ -268,7 +270,9 @@ class HostileWorld:
 def _digest_files(folder: Path, skipped: str) -> Iterator[tuple[str, str]]:
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
-        if path.name.startswith(TEMPORARY) or f"files/{skipped}" in name or name.startswith(COPIES):
+        if path.name.startswith(TEMPORARY) or f"files/{skipped}" in name:
+            continue
+        if name.startswith((*COPIES, EVIDENCE)):
             continue
         if path.is_symlink() or not path.is_file():
             yield name, "" if path.is_dir() else "special"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from geode.messages import SessionId
-from geode.store.database import Store
+from geode.store.database import Store, Tx
 from geode.store.timeline import chain_hash
 from geode.store.timeline_chain import (
     ChainEnds,
@@ -19,6 +20,10 @@ from geode.store.timeline_chain import (
 
 PAGE_ROWS = 1_000
 SESSIONS_MAX = 50
+ROWS_MAX = 100_000
+"""After so many an answer is given, and the next one goes on from there."""
+LOOKS_MAX = 3
+"""A chain that is pruned while it is followed is followed once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +76,28 @@ class SessionTimeline:
             total = Verified(
                 total.sessions + 1, total.rows + one.rows, (*total.faults, *one.faults)
             )
-        if len(found) == SESSIONS_MAX:
-            return Verified(total.sessions, total.rows, total.faults, found[-1].session_id)
+            if total.rows >= ROWS_MAX or total.sessions == SESSIONS_MAX:
+                return Verified(total.sessions, total.rows, total.faults, ends.session_id)
         stray = await self._store.read(find_stray)
         lost = () if stray is None else (ChainFault(stray, 0, "no session"),)
         return Verified(total.sessions, total.rows, (*total.faults, *lost))
 
     async def _verify_chain(self, ends: ChainEnds) -> Verified:
+        """Follow it, again when it was pruned meanwhile: what stays must hold by itself."""
+        one = await self._follow(ends)
+        for _ in range(LOOKS_MAX):
+            now = await self._store.read(partial(read_ends, session_id=ends.session_id))
+            if not one.faults or now is None or now.anchor_seq == ends.anchor_seq:
+                break
+            ends = now
+            one = await self._follow(ends)
+        return one
+
+    async def _follow(self, ends: ChainEnds) -> Verified:
         """Read page by page; a row that is appended meanwhile is behind the head and not read."""
+        if ends.anchor_rows != ends.anchor_seq:
+            fault = ChainFault(ends.session_id, ends.anchor_seq, "altered", "anchor")
+            return Verified(1, 0, (fault,))
         seq, digest, count = ends.anchor_seq, ends.anchor_hash, 0
         while seq < ends.seq:
             rows = [r for r in await self._read_behind(ends, seq) if r.seq <= ends.seq]
@@ -90,13 +109,23 @@ class SessionTimeline:
             count += len(rows)
         if (seq, digest) != (ends.seq, ends.hash):
             return Verified(1, count, (ChainFault(ends.session_id, ends.seq, "cut off"),))
-        return Verified(1, count)
+        extra = await self._store.read(lambda tx: _find_extra(tx, ends.session_id))
+        return Verified(1, count, () if extra is None else (extra,))
 
     async def _read_behind(self, ends: ChainEnds, seq: int) -> Sequence[ChainRow]:
         # The first page begins at the beginning: a row in front of the anchor is not to be there.
         after = -1 if seq == ends.anchor_seq else seq
         session_id = ends.session_id
         return await self._store.read(lambda tx: read_rows(tx, session_id, after, PAGE_ROWS))
+
+
+def _find_extra(tx: Tx, session_id: SessionId) -> ChainFault | None:
+    """A row behind the session's head of now: nobody appended it."""
+    ends = read_ends(tx, session_id)
+    rows = () if ends is None else read_rows(tx, session_id, ends.seq, 1)
+    for row in rows:
+        return ChainFault(session_id, row.seq, "out of order", row.kind, row.at_us)
+    return None
 
 
 def follow_chain(

@@ -14,7 +14,7 @@ from geode.ports import Clock
 from geode.records.evidence_file import prune_files
 from geode.settings_retention import RetentionSettings
 from geode.store.database import Store
-from geode.store.sessions import list_quiet
+from geode.store.sessions import filter_quiet
 from geode.store.timeline_chain import list_oldest, prune_rows, sum_bytes
 
 log = get_logger(__name__)
@@ -22,7 +22,10 @@ log = get_logger(__name__)
 DAY_US = 86_400_000_000
 ROWS_MAX = 500
 """Of one write: other work waits no longer than that."""
-SESSIONS_MAX = 200
+BOUND_ROWS = 20
+"""Likewise, where no more is to go than must."""
+SESSIONS_MAX = 10_000
+ASKED_MAX = 200
 FILES = "files"
 EVIDENCE = "evidence"
 
@@ -58,26 +61,35 @@ class Retention:
             while await self._prune_session(session_id, before_us) == ROWS_MAX:
                 continue
 
-    async def _prune_session(self, session_id: SessionId, before_us: int) -> int:
+    async def _prune_session(
+        self, session_id: SessionId, before_us: int, limit: int = ROWS_MAX
+    ) -> int:
         now_us = self._clock.now_us()
         unit = partial(
-            prune_rows, session_id=session_id, before_us=before_us, limit=ROWS_MAX, now_us=now_us
+            prune_rows, session_id=session_id, before_us=before_us, limit=limit, now_us=now_us
         )
         return await self._store.write("timeline.prune", unit)
 
     async def _bound_timeline(self, bytes_max: int) -> None:
         """The oldest sessions' first rows go until the rest fits, or nothing more may go."""
         now_us = self._clock.now_us() + 1
-        while await self._store.read(sum_bytes) > bytes_max:
-            oldest = await self._store.read(lambda tx: list_oldest(tx, now_us, SESSIONS_MAX))
-            if not sum([await self._prune_session(each, now_us) for each in oldest]):
-                log.warning("timeline_too_large", bytes_max=bytes_max)
-                return
+        oldest = await self._store.read(lambda tx: list_oldest(tx, now_us, SESSIONS_MAX))
+        for session_id in oldest:
+            gone = BOUND_ROWS
+            while gone == BOUND_ROWS:
+                if await self._store.read(sum_bytes) <= bytes_max:
+                    return
+                gone = await self._prune_session(session_id, now_us, BOUND_ROWS)
+        if await self._store.read(sum_bytes) > bytes_max:
+            log.warning("timeline_too_large", bytes_max=bytes_max)
 
     async def _prune_files(self, before_us: int) -> None:
-        quiet = await self._store.read(lambda tx: list_quiet(tx, before_us, SESSIONS_MAX))
-        folders = [self._folder / FILES / session_id for session_id in quiet]
-        await asyncio.to_thread(_remove_folders, folders)
+        folder = self._folder / FILES
+        names = await asyncio.to_thread(_list_folders, folder)
+        for start in range(0, len(names), ASKED_MAX):
+            asked = names[start : start + ASKED_MAX]
+            quiet = await self._store.read(lambda tx, of=asked: filter_quiet(tx, of, before_us))
+            await asyncio.to_thread(_remove_folders, [folder / name for name in quiet])
 
     async def _prune_evidence(self, days: int) -> None:
         today = datetime.fromtimestamp(self._clock.now_us() / 1_000_000, UTC).date()
@@ -86,6 +98,10 @@ class Retention:
             await asyncio.to_thread(prune_files, self._folder / EVIDENCE, before)
         except OSError as error:
             log.warning("evidence_not_pruned", reason=str(error))
+
+
+def _list_folders(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
 def _remove_folders(folders: list[Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,18 +201,18 @@ def expire_leases(tx: Connection) -> int:
     return len(rows.all()) + len(delivered.all())
 
 
-def list_quiet(tx: Connection, before_us: int, limit: int) -> list[SessionId]:
-    """Idle sessions in which nothing happened since then, and nothing waits; oldest first."""
+def filter_quiet(tx: Connection, names: Sequence[str], before_us: int) -> list[SessionId]:
+    """Those of these sessions that are idle, had nothing happen since then, and nothing wait."""
     is_waiting = exists().where(inbox.c.session_id == sessions.c.id, inbox.c.state == "queued")
     rows = tx.execute(
         select(sessions.c.id)
         .where(
+            sessions.c.id.in_(names),
             sessions.c.state == SessionState.IDLE,
             sessions.c.active_at_us < before_us,
             ~is_waiting,
         )
-        .order_by(sessions.c.active_at_us)
-        .limit(limit)
+        .order_by(sessions.c.id)
     )
     return [SessionId(row.id) for row in rows]
 

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, func, literal, or_, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    LargeBinary,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from geode.messages import SessionId
@@ -24,6 +37,8 @@ class ChainEnds:
     anchor_seq: int = 0
     """Of the last row that was pruned; 0: none was."""
     anchor_hash: str = ""
+    anchor_rows: int = 0
+    """How many rows were pruned; they are those up to `anchor_seq`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +61,10 @@ def list_ends(tx: Connection, after: str, limit: int) -> list[ChainEnds]:
         select(
             sessions.c.id,
             sessions.c.timeline_seq,
-            sessions.c.timeline_hash,
+            _raw(sessions.c.timeline_hash),
             func.coalesce(anchors.c.seq, 0).label("anchor_seq"),
-            func.coalesce(anchors.c.hash, "").label("anchor_hash"),
+            _raw(anchors.c.hash).label("anchor_hash"),
+            func.coalesce(anchors.c.rows_pruned, 0).label("anchor_rows"),
         )
         .join(anchors, anchors.c.session_id == sessions.c.id, isouter=True)
         .where(sessions.c.id > after)
@@ -56,7 +72,14 @@ def list_ends(tx: Connection, after: str, limit: int) -> list[ChainEnds]:
         .limit(limit)
     )
     return [
-        ChainEnds(SessionId(r.id), r.timeline_seq, r.timeline_hash, r.anchor_seq, r.anchor_hash)
+        ChainEnds(
+            session_id=SessionId(r.id),
+            seq=r.timeline_seq,
+            hash=_text(r.timeline_hash),
+            anchor_seq=r.anchor_seq,
+            anchor_hash=_text(r.anchor_hash),
+            anchor_rows=r.anchor_rows,
+        )
         for r in rows
     ]
 
@@ -72,13 +95,29 @@ def read_ends(tx: Connection, session_id: str) -> ChainEnds | None:
 
 def read_rows(tx: Connection, session_id: str, after: int, limit: int) -> list[ChainRow]:
     """The session's rows behind that one, in order."""
+    texts = [_raw(timeline.c[name]) for name in _TEXTS]
     rows = tx.execute(
-        select(timeline)
+        select(timeline.c.seq, timeline.c.at_us, *texts)
         .where(timeline.c.session_id == session_id, timeline.c.seq > after)
         .order_by(timeline.c.seq)
         .limit(limit)
     )
-    return [ChainRow(r.seq, r.turn_id, r.kind, r.body, r.at_us, r.prev_hash, r.hash) for r in rows]
+    return [
+        ChainRow(seq=r.seq, at_us=r.at_us, **{n: _text(getattr(r, n)) for n in _TEXTS})
+        for r in rows
+    ]
+
+
+_TEXTS = ("turn_id", "kind", "body", "prev_hash", "hash")
+
+
+def _raw(column: Column[str]) -> Any:
+    """The column's bytes: what is no text any more is to be told, not to stop whoever looks."""
+    return cast(column, LargeBinary).label(column.name)
+
+
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8", "replace")
 
 
 def find_stray(tx: Connection) -> str | None:
@@ -94,7 +133,9 @@ def count_pruned(tx: Connection) -> int:
 
 def sum_bytes(tx: Connection) -> int:
     """Bytes of the bodies of all rows."""
-    return int(tx.execute(select(func.sum(func.length(timeline.c.body)))).scalar() or 0)
+    return int(
+        tx.execute(select(func.sum(func.length(cast(timeline.c.body, LargeBinary))))).scalar() or 0
+    )
 
 
 def list_oldest(tx: Connection, before_us: int, limit: int) -> list[SessionId]:

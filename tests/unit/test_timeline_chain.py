@@ -16,7 +16,8 @@ from geode.session.retention import Retention
 from geode.settings_retention import RetentionSettings
 from geode.store.review_tables import timeline_anchors
 from geode.store.tables import receipts, sessions, timeline, turns
-from geode.store.timeline_chain import prune_rows, read_rows
+from geode.store.timeline import TimelineEntry, append_entries
+from geode.store.timeline_chain import prune_rows, read_ends, read_rows, sum_bytes
 
 DAY_S = 86_400
 DAY_US = DAY_S * 1_000_000
@@ -226,3 +227,82 @@ async def test_unsettled_receipt_keeps_its_turns_rows(room: SpineRoom) -> None:
     assert gone == 0
     assert await room.rows(timeline.c.seq, session_id=session_id, order=timeline.c.seq) == held
     assert await room.store.read(lambda tx: tx.execute(select(timeline_anchors)).all()) == []
+
+
+async def test_row_behind_the_head_is_found(room: SpineRoom) -> None:
+    session_id = await room.session_id(place_thread(1))
+    last = max(await room.rows(timeline.c.seq, session_id=session_id, order=timeline.c.seq))
+    values = dict.fromkeys(("turn_id", "kind", "body", "prev_hash", "hash"), "x")
+    row = {**values, "session_id": session_id, "seq": last + 1, "at_us": 1}
+
+    await change(room, insert(timeline).values(row))
+
+    assert await faults(room) == [("out of order", last + 1)]
+
+
+async def test_bytes_that_are_no_text_are_an_altered_row(room: SpineRoom) -> None:
+    session_id = await room.session_id(place_thread(1))
+    forged = text("UPDATE timeline SET body = cast(x'7bff7d' AS TEXT) WHERE seq = 2")
+
+    await change(room, forged)
+
+    found = await SessionTimeline(room.store).verify(session_id)
+    assert found is not None
+    assert [(each.fault, each.seq) for each in found.faults] == [("altered", 2)]
+
+
+async def test_chain_that_is_pruned_while_it_is_followed_holds(room: SpineRoom) -> None:
+    session_id = await room.session_id(place_thread(1))
+    ends = await room.store.read(lambda tx: read_ends(tx, session_id))
+    assert ends is not None
+    later_us = room.clock.now_us() + 1
+    await room.store.write("p", lambda tx: prune_rows(tx, session_id, later_us, 2, 7))
+
+    found = await SessionTimeline(room.store)._verify_chain(ends)
+
+    assert found.faults == ()
+
+
+async def test_changed_count_of_pruned_rows_is_found(room: SpineRoom) -> None:
+    session_id = await room.session_id(place_thread(1))
+    later_us = room.clock.now_us() + 1
+    await room.store.write("p", lambda tx: prune_rows(tx, session_id, later_us, 2, 7))
+
+    await change(room, update(timeline_anchors).values(rows_pruned=0))
+
+    assert await faults(room) == [("altered", 2)]
+
+
+async def test_bytes_are_bounded_by_pruning_no_more_than_must_go(room: SpineRoom) -> None:
+    entries = [TimelineEntry("x", {"w": "\u00e9" * 1_700}) for _ in range(150)]
+    for thread in (1, 2):
+        session_id = await room.session_id(place_thread(thread))
+        now_us = room.clock.now_us()
+        await room.store.write(
+            "a", lambda tx, of=session_id, at=now_us: append_entries(tx, of, entries, at)
+        )
+    assert await room.store.read(sum_bytes) > 1_020_000
+    kept = RetentionSettings(timeline_days=None, timeline_bytes=1_000_000, evidence_days=None)
+
+    await Retention(room.store, room.clock, room.folder, kept).prune()
+
+    assert 900_000 < await room.store.read(sum_bytes) <= 1_000_000
+    assert await faults(room) == []
+
+
+async def test_files_of_every_quiet_session_go(room: SpineRoom) -> None:
+    quiet = await room.session_id(place_thread(2))
+    row = (await room.store.read(lambda tx: tx.execute(select(sessions)).mappings().all()))[0]
+    more = [
+        {**row, "id": f"z{number:03d}", "timeline_seq": 0, "timeline_hash": ""}
+        for number in range(450)
+    ]
+    await change(room, insert(sessions).values(more))
+    for name in (quiet, "nobody", *(str(each["id"]) for each in more)):
+        (room.folder / "files" / name).mkdir(parents=True, exist_ok=True)
+    await room.clock.sleep(30 * DAY_S)
+    kept = RetentionSettings(timeline_days=None, files_days=5, evidence_days=None)
+
+    await Retention(room.store, room.clock, room.folder, kept).prune()
+
+    assert [path.name for path in (room.folder / "files").iterdir()] == ["nobody"]

@@ -60,8 +60,8 @@ from geode.tools.catalogue import register
 from geode.tools.fetch.client import fetch
 from geode.tools.web_fetch import Fetch
 from geode.turn import TurnParts, TurnRunner
+from geode.verify.engines import open_judge
 from geode.verify.judge import Judge
-from geode.verify.llm_judge import LlmJudge
 from geode.verify.turn_check import VerifyParts
 from geode.verify.watch import WatchedJudge
 
@@ -131,10 +131,8 @@ class Daemon:
         store.writer.listener = self._record
         self._histories = services.histories
         self._pruning = open_pruning(store, self.clock, services.shelf.outgoing, loaded)
-        judge = seams.judge or LlmJudge(
-            models.judging, route.adapter.provider, self.clock, redactor.take_out
-        )
-        self._judge = WatchedJudge(judge, models.judging.name, self.clock)
+        judge = seams.judge or open_judge(models, self.clock, redactor.take_out)
+        self._judge = WatchedJudge(judge, models.judge_name, self.clock)
         self._runner = TurnRunner(
             TurnParts(
                 services,

@@ -41,6 +41,9 @@ from geode.settings_section import (
 
 PROVIDERS_BUILT = ("anthropic",)
 PROVIDERS_PLANNED = ("openai", "glm", "openrouter", "jev", "local")
+JUDGE_PROVIDERS = ("jev", "openrouter")
+"""The ways to the judge Jev: its own service, and OpenRouter; neither answers anybody."""
+JEV_MODELS = ("jev/jev-1.13.0", "openrouter/typesafe/jev-1.13")
 SECTIONS_PLANNED = ("jobs",)
 CHANNEL_EMBEDDED = "web"
 """The installed channel that serves when no `[channels.*]` is written."""
@@ -72,8 +75,10 @@ class AgentSettings(Section):
 
     @field_validator("model", "judge_model")
     @classmethod
-    def _model_names_a_provider(cls, value: str) -> str:
+    def _model_names_a_provider(cls, value: str, info: ValidationInfo) -> str:
         provider, slash, model = value.partition("/")
+        if info.field_name == "judge_model" and value in JEV_MODELS:
+            return value
         if value in {"", REHEARSAL}:
             return value
         if provider in PROVIDERS_PLANNED:
@@ -87,10 +92,20 @@ class AgentSettings(Section):
 
     @field_validator("judgment_engine")
     @classmethod
-    def _engine_is_built(cls, value: str) -> str:
-        if value == "jev":
-            raise ValueError(f"the judge 'jev' {NOT_BUILT}")
-        return "llm"
+    def _engine_is_known(cls, value: str) -> str:
+        # Verification is never off: what older files say for that means the LLM judge.
+        return value if value == "jev" else "llm"
+
+    @model_validator(mode="after")
+    def _judge_fits_its_engine(self) -> AgentSettings:
+        if self.judgment_engine == "jev" and self.judge_model not in ("", *JEV_MODELS):
+            raise ValueError(
+                f"judge_model is {self.judge_model!r}, but the engine is jev: "
+                f"leave it out, or write one of {', '.join(JEV_MODELS)}"
+            )
+        if self.judgment_engine != "jev" and self.judge_model in JEV_MODELS:
+            raise ValueError(f'{self.judge_model!r} judges with judgment_engine = "jev" only')
+        return self
 
     @field_validator("timezone")
     @classmethod

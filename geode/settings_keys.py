@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from geode.errors import ConfigError
-from geode.settings import REHEARSAL, Section, Settings
+from geode.settings import JUDGE_PROVIDERS, REHEARSAL, Section, Settings
 from geode.settings_secrets import Secret, SecretRef, resolve_secret
 
 
@@ -23,8 +23,9 @@ class ModelChoice:
 def choose_model(settings: Settings, written: str | None = None) -> ModelChoice:
     """The model that answers; `rehearsal` only when neither a model nor a provider is written."""
     text = settings.agent.model if written is None else written
-    if not text and settings.providers:
-        return ModelChoice(next(iter(settings.providers)), "")
+    answering = [name for name in settings.providers if name not in JUDGE_PROVIDERS]
+    if not text and answering:
+        return ModelChoice(answering[0], "")
     if text in {"", REHEARSAL}:
         return ModelChoice(REHEARSAL, REHEARSAL)
     provider, _, model = text.partition("/")

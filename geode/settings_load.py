@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from geode.errors import ConfigError
 from geode.settings import (
     CHANNEL_EMBEDDED,
+    JUDGE_PROVIDERS,
     NOT_BUILT,
     PROVIDERS_BUILT,
     PROVIDERS_PLANNED,
@@ -163,6 +164,8 @@ def _check(
 
 def _check_references(settings: Settings, file: str) -> None:
     for name in settings.providers:
+        if name in JUDGE_PROVIDERS and settings.agent.judgment_engine == "jev":
+            continue
         if name in PROVIDERS_PLANNED:
             raise ConfigError(f"{file}: [providers.{name}] {NOT_BUILT}.")
         if name not in PROVIDERS_BUILT:

@@ -23,7 +23,10 @@ async def look_at_model(settings: Settings, environ: Mapping[str, str]) -> Seque
     answering, judging = models.answering, models.judging
     try:
         found = [await _check_route("route", answering)]
-        if judging is answering:
+        if models.jev is not None:
+            # A question costs money, and there is nothing that asks without one.
+            found.append(Finding("ok", "judge", f"{models.judge_name} judges the answers"))
+        elif judging is answering:
             found.append(Finding("ok", "judge", f"{judging.name} also judges the answers"))
         else:
             found.append(await _check_route("judge", judging))

@@ -17,6 +17,7 @@ from geode.llm.catalog import (
     price_of,
     takes_pictures,
 )
+from geode.llm.jev import JevRoute, open_jev
 from geode.llm.rehearsal import RehearsalAdapter
 from geode.llm.retry import RetryPolicy
 from geode.ports import Clock
@@ -49,8 +50,15 @@ class BoundModels:
 
     answering: ModelRoute
     judging: ModelRoute
+    jev: JevRoute | None = None
+    """Not None: it judges, and `judging` is only the answering one."""
     keys: tuple[Secret, ...] = ()
     """To be redacted everywhere."""
+
+    @property
+    def judge_name(self) -> str:
+        """Who judges, as the operator writes it."""
+        return self.judging.name if self.jev is None else self.jev.name
 
     @property
     def adapters(self) -> tuple[ModelAdapter, ...]:
@@ -84,8 +92,11 @@ def open_models(
     if answering is None:
         answering, key = open_route(settings, environ, clock)
         keys.append(key)
-    written = settings.agent.judge_model
-    if written in ("", answering.name):
+    written, jev = settings.agent.judge_model, None
+    if settings.agent.judgment_engine == "jev":
+        judging, jev = answering, open_jev(settings, environ)
+        keys.append(jev.key)
+    elif written in ("", answering.name):
         judging = answering
     else:
         judging, key = open_route(settings, environ, clock, judging=True)
@@ -97,7 +108,8 @@ def open_models(
                 "agent.judge_model is the rehearsal model, which checks nothing; "
                 f"remove it, so that {answering.name} judges, or name a model."
             )
-    return BoundModels(answering, judging, tuple(key for key in keys if key is not None))
+    known = tuple(key for key in keys if key is not None)
+    return BoundModels(answering, judging, jev, known)
 
 
 def open_route(

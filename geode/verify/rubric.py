@@ -127,7 +127,7 @@ def _write_requirements(requirements: Sequence[str]) -> list[str]:
 def _write_results(observations: Sequence[Observation], take_out: TakeOut) -> str:
     if not observations:
         return "<judged-results>\n(No tool was used.)\n</judged-results>"
-    kept = _keep_newest(observations, take_out)
+    kept = keep_newest(observations, take_out)
     left_out = len(observations) - len(kept)
     rows = [f"(The first {left_out} results are left out for length.)"] if left_out else []
     for number, text in enumerate(kept, start=left_out + 1):
@@ -139,7 +139,7 @@ def _write_results(observations: Sequence[Observation], take_out: TakeOut) -> st
     return "\n".join(("<judged-results>", *rows, "</judged-results>"))
 
 
-def _keep_newest(observations: Sequence[Observation], take_out: TakeOut) -> list[str]:
+def keep_newest(observations: Sequence[Observation], take_out: TakeOut) -> list[str]:
     """The newest texts that fit together, in their order, each with its head and tail."""
     room = RESULTS_CHARS_MAX
     kept: list[str] = []

@@ -84,7 +84,6 @@ def test_unknown_name_is_an_error_with_the_nearest_known(
 UNBUILT = {
     "jobs": ("[[jobs]]\nname = 'x'", "[jobs]"),
     "openai": ("[providers.openai]\n", "[providers.openai]"),
-    "jev": ("[agent]\njudgment_engine = 'jev'", "agent.judgment_engine: the judge 'jev'"),
     "judge": ("[agent]\njudge_model = 'openai/gpt'", "agent.judge_model: the provider 'openai'"),
     "headless": ("[agent]\nheadless_profile = 'x'", "agent.headless_profile"),
     "model": ("[agent]\nmodel = 'openai/gpt'", "agent.model: the provider 'openai'"),

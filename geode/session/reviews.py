@@ -31,6 +31,7 @@ from geode.store import reviews, sessions, turns
 from geode.store.database import Tx
 from geode.store.reviews import Evidence, NewReview
 from geode.tools.blocking import run_to_end
+from geode.verify.judge import JudgeFault
 from geode.verify.structure import Candidate
 
 log = get_logger(__name__)
@@ -124,7 +125,7 @@ def describe_review(save: ReviewSave) -> NewReview:
         misses=verdict.misses,
         reflection=verdict.reflection,
         evidence=_collect_evidence(candidate),
-        is_personal=candidate.is_personal,
+        is_personal=JudgeFault.PERSONAL in verdict.misses,
     )
 
 

@@ -50,7 +50,8 @@ class NewReview:
     reflection: str = ""
     evidence: tuple[Evidence, ...] = ()
     is_personal: bool = False
-    """It may carry personal observations: no content is shown outside the asker's own place."""
+    """It was given to no judge for what it may carry of somebody's own data: no content is shown
+    outside the asker's own place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 
 from geode.errors import ModelError
 from geode.steps import Spend, Usage
-from geode.verify.judge import Judgement, JudgeOutcome, JudgeTerms
+from geode.verify.judge import (
+    JudgeFault,
+    Judgement,
+    JudgeOutcome,
+    JudgeTerms,
+    find_no_verdict,
+)
 from geode.verify.structure import Candidate
 
 SPEND = Spend(1, Usage(input_tokens=100, output_tokens=10), 7)
@@ -15,6 +21,7 @@ PASSED = Judgement(JudgeOutcome.PASSED, spend=SPEND)
 FAILED = Judgement(JudgeOutcome.FAILED, ("names no source",), "Name it.", spend=SPEND)
 RETRY = Judgement(JudgeOutcome.FAILED, ("names no source",), "Name it.", True, SPEND)
 BROKEN = Judgement(JudgeOutcome.VERIFICATION_ERROR, ("judge_malformed",), "No verdict.")
+PERSONAL = find_no_verdict(JudgeFault.PERSONAL)
 
 Verdict = Judgement | ModelError
 

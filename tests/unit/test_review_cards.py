@@ -7,8 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.review_room import OPERATOR, REJECT, RELEASE, REVISE, SHOW, ReviewRoom, open_review_room
-from fakes.scripted_judge import FAILED
+from fakes.review_room import (
+    AGAIN,
+    OPERATOR,
+    REJECT,
+    RELEASE,
+    REVISE,
+    SHOW,
+    ReviewRoom,
+    open_review_room,
+)
+from fakes.scripted_judge import FAILED, PERSONAL
 from fakes.scripted_model import call, say
 from fakes.spine_room import THREAD
 
@@ -112,16 +121,27 @@ async def test_show_decides_nothing_and_is_recorded(place: ReviewRoom) -> None:
 
 
 async def test_personal_answer_is_shown_to_nobody_else(desk: ReviewRoom) -> None:
-    await desk.judge_answers([FAILED], call(("nothing_known", {})), say("her diary"))
+    await desk.judge_answers([PERSONAL], call(("nothing_known", {})), say("her diary"))
     await deliver_desk(desk)
 
     (card,) = desk.open_cards()
     told = await desk.decide(SHOW)
 
-    assert list(card.buttons) == [RELEASE, REVISE, REJECT, SHOW]
+    assert list(card.buttons) == [RELEASE, REVISE, REJECT, AGAIN, SHOW]
     for text in (card.text, told.answer, shown(desk, THREAD)):
         assert "diary" not in text
     assert "private chat" in told.answer
+
+
+async def test_failed_answer_about_personal_data_is_shown_to_its_reviewers(
+    desk: ReviewRoom,
+) -> None:
+    await desk.judge_answers([FAILED], call(("nothing_known", {})), say("the summary"))
+    await deliver_desk(desk)
+
+    (card,) = desk.open_cards()
+    assert "the summary" in card.text
+    assert list(card.buttons) == [RELEASE, REVISE, REJECT]
 
 
 async def test_very_long_answer_says_where_the_whole_is(place: ReviewRoom) -> None:

@@ -12,6 +12,7 @@ from geode.store.timeline import chain_hash
 from geode.store.timeline_chain import (
     ChainEnds,
     ChainRow,
+    find_before,
     find_stray,
     list_ends,
     read_ends,
@@ -98,6 +99,11 @@ class SessionTimeline:
         if ends.anchor_rows != ends.anchor_seq:
             fault = ChainFault(ends.session_id, ends.anchor_seq, "altered", "anchor")
             return Verified(1, 0, (fault,))
+        before = await self._store.read(
+            partial(find_before, session_id=ends.session_id, anchor_seq=ends.anchor_seq)
+        )
+        if before is not None:
+            return Verified(1, 0, (ChainFault(ends.session_id, before, "out of order"),))
         seq, digest, count = ends.anchor_seq, ends.anchor_hash, 0
         while seq < ends.seq:
             rows = [r for r in await self._read_behind(ends, seq) if r.seq <= ends.seq]

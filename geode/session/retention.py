@@ -85,7 +85,11 @@ class Retention:
 
     async def _prune_files(self, before_us: int) -> None:
         folder = self._folder / FILES
-        names = await asyncio.to_thread(_list_folders, folder)
+        try:
+            names = await asyncio.to_thread(_list_folders, folder)
+        except OSError as error:
+            log.warning("files_not_pruned", reason=str(error))
+            return
         for start in range(0, len(names), ASKED_MAX):
             asked = names[start : start + ASKED_MAX]
             quiet = await self._store.read(lambda tx, of=asked: filter_quiet(tx, of, before_us))

@@ -56,7 +56,8 @@ _MOVE_HEAD = Statement(
 def chain_hash(prev_hash: str, seq: int, kind: str, turn_id: str, body: str, at_us: int) -> str:
     """SHA-256 over a row and the hash before it."""
     row = "\0".join((prev_hash, str(seq), kind, turn_id, body, str(at_us)))
-    return hashlib.sha256(row.encode()).hexdigest()
+    # Bytes that are no text any more are hashed as they stand.
+    return hashlib.sha256(row.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 LOOK_BACK_ROWS_MAX = 5_000

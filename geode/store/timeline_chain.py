@@ -117,7 +117,16 @@ def _raw(column: Column[str]) -> Any:
 
 
 def _text(content: bytes | None) -> str:
-    return (content or b"").decode("utf-8", "replace")
+    return (content or b"").decode("utf-8", "surrogateescape")
+
+
+def find_before(tx: Connection, session_id: str, anchor_seq: int) -> int | None:
+    """The first row up to the anchor, where nothing is any more; None: there is none."""
+    return tx.execute(
+        select(func.min(timeline.c.seq)).where(
+            timeline.c.session_id == session_id, timeline.c.seq <= anchor_seq
+        )
+    ).scalar()
 
 
 def find_stray(tx: Connection) -> str | None:

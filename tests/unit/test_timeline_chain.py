@@ -306,3 +306,36 @@ async def test_files_of_every_quiet_session_go(room: SpineRoom) -> None:
     await Retention(room.store, room.clock, room.folder, kept).prune()
 
     assert [path.name for path in (room.folder / "files").iterdir()] == ["nobody"]
+
+
+@pytest.mark.parametrize("seq", [-1, 0, 1])
+async def test_row_before_the_anchor_is_found_also_when_all_was_pruned(
+    room: SpineRoom, seq: int
+) -> None:
+    session_id = await room.session_id(place_thread(1))
+    later_us = room.clock.now_us() + 1
+    await room.store.write("p", lambda tx: prune_rows(tx, session_id, later_us, 1_000, 7))
+    assert await faults(room) == []
+    values = dict.fromkeys(("turn_id", "kind", "body", "prev_hash", "hash"), "x")
+    row = {**values, "session_id": session_id, "seq": seq, "at_us": 1}
+
+    await change(room, insert(timeline).values(row))
+
+    assert await faults(room) == [("out of order", seq)]
+
+
+async def test_another_byte_that_is_no_text_is_another_hash(room: SpineRoom) -> None:
+    session_id = await room.session_id(place_thread(1))
+    entry = TimelineEntry("x", {"w": "\ufffd"})
+    await room.store.write("a", lambda tx: append_entries(tx, session_id, [entry], 1))
+    assert await faults(room) == []
+
+    await change(
+        room,
+        text(
+            "UPDATE timeline SET body = cast(replace(cast(body AS TEXT), char(65533), "
+            "cast(x'ff' AS TEXT)) AS TEXT) WHERE kind = 'x'"
+        ),
+    )
+
+    assert [fault for fault, _ in await faults(room)] == ["altered"]

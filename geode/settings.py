@@ -302,6 +302,15 @@ class Binding(Section):
         return value
 
     @model_validator(mode="after")
+    def _reviews_are_elsewhere(self) -> Binding:
+        place, shown = self.place, self.review_place
+        if shown is None or (shown.workspace, shown.channel) != (place.workspace, place.channel):
+            return self
+        if not place.thread or shown.thread in ("", place.thread):
+            raise ValueError("review_where names the place of the askers; name another one")
+        return self
+
+    @model_validator(mode="after")
     def _direct_messages_have_people(self) -> Binding:
         if self.place.is_direct and self.people == "members":
             raise ValueError('direct messages have no members; list the ids in "people"')

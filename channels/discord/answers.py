@@ -28,6 +28,7 @@ ACKNOWLEDGE_S = 2.5
 TOKEN_S = 15 * 60 - 20
 """For so long an interaction's token answers it, with room for the call itself."""
 PARTS_MAX = 5
+CUT = "The rest does not fit here."
 SEEN_MAX = 2_000
 GONE_CODES = EXPIRED_CODES | {UNKNOWN_MESSAGE}
 
@@ -76,7 +77,7 @@ class Answers:
 
         Raises `ChannelError` when it could be said nowhere.
         """
-        parts = render_parts(OutboundBody(self._redactor.redact(markdown)))[:PARTS_MAX]
+        parts = self._render(markdown)
         for number, part in enumerate(parts):
             if is_alive and self._is_young(done):
                 try:
@@ -91,6 +92,12 @@ class Answers:
             is_alive = False
             if is_for_all:
                 await self._say(done, part, number)
+
+    def _render(self, markdown: str) -> tuple[Part, ...]:
+        parts = render_parts(OutboundBody(self._redactor.redact(markdown)))
+        if len(parts) <= PARTS_MAX:
+            return parts
+        return (*parts[: PARTS_MAX - 1], *render_parts(OutboundBody(CUT)))
 
     def _is_young(self, done: Interaction) -> bool:
         age_us = self._clock.now_us() - snowflake_to_us(done.id)
@@ -112,7 +119,7 @@ class Answers:
 
     async def reply(self, channel: str, message: str, markdown: str) -> None:
         """Answer a command that was written as a message, below it; raises `ChannelError`."""
-        parts = render_parts(OutboundBody(self._redactor.redact(markdown)))[:PARTS_MAX]
+        parts = self._render(markdown)
         below: JsonObject = {"message_id": message, "fail_if_not_exists": False}
         for number, part in enumerate(parts):
             fields = message_fields(part) | _once(message, number)

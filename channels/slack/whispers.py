@@ -17,6 +17,7 @@ from geode.ports import Accepted, Redactor
 log = logging.getLogger(__name__)
 
 POSTS_MAX = 5
+CUT = "The rest does not fit here."
 
 NOT_YOURS = "That is not for you to use here. Ask an operator of this conversation to add you."
 FORM_LATE = (
@@ -63,7 +64,10 @@ class Whispers:
             await self._say(ear_of(ask.press, ask.response_url), FORM_LATE)
 
     async def _say(self, ear: Ear, markdown: str) -> None:
-        for post in render_posts(self._redactor.redact(markdown))[:POSTS_MAX]:
+        posts = render_posts(self._redactor.redact(markdown))
+        if len(posts) > POSTS_MAX:
+            posts = [*posts[: POSTS_MAX - 1], *render_posts(CUT)]
+        for post in posts:
             await self._say_post(ear, {"text": post.text, "blocks": post.blocks})
 
     async def _say_post(self, ear: Ear, content: JsonObject) -> None:

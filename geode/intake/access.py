@@ -36,6 +36,8 @@ class Admitted:
     seal: object = field(repr=False)
     operated: frozenset[str] = frozenset()
     """Of a press: keys of the bindings of its platform that the presser operates."""
+    only_reviews: bool = False
+    """Of a press: the place shows the presser reviews, and nothing else there is theirs."""
 
     def __post_init__(self) -> None:
         assert self.seal is _SEAL, "an event is admitted by admit() only"
@@ -59,7 +61,8 @@ def admit(event: Inbound, bindings: Sequence[Binding], facts: ThreadFacts) -> Ad
         reviewed = _find_reviewed(event, bindings)
         if reviewed is None:
             return Ignored("access.unbound" if binding is None else "access.stranger")
-        binding = reviewed
+        operated = _list_operated(event, bindings)
+        return Admitted(event, reviewed, _SEAL, operated, only_reviews=True)
     if not _concerns_agent(event, binding, facts):
         return Ignored("access.not_addressed")
     return Admitted(event, binding, _SEAL, _list_operated(event, bindings))

@@ -42,7 +42,7 @@ class CardKind:
 
 def press_button(tx: Tx, admitted: Admitted, press: ButtonPress, now_us: int) -> Stored:
     """Record a person's decision; of several presses of a card one decides."""
-    found = _find_card(tx, press)
+    found = _find_card(tx, admitted, press)
     if found is None:
         return _refuse("card.unknown", sentences.BUTTON_UNKNOWN)
     card, choice, asks = found
@@ -82,7 +82,7 @@ def _decide_card(
 
 def answer_again(tx: Tx, admitted: Admitted, press: ButtonPress) -> Accepted:
     """What is true now, for a press that was delivered before; changes nothing."""
-    found = _find_card(tx, press)
+    found = _find_card(tx, admitted, press)
     if found is None:
         return Accepted("duplicate", "card.unknown", sentences.BUTTON_UNKNOWN)
     card, _, _ = found
@@ -94,10 +94,13 @@ def answer_again(tx: Tx, admitted: Admitted, press: ButtonPress) -> Accepted:
     return Accepted("duplicate", "card.open", sentences.PRESS_AGAIN)
 
 
-def _find_card(tx: Tx, press: ButtonPress) -> tuple[StoredCard, str, str] | None:
+def _find_card(
+    tx: Tx, admitted: Admitted, press: ButtonPress
+) -> tuple[StoredCard, str, str] | None:
     """The card that the press is on, its choice and what that asks for; None: a wrong place.
 
-    Whoever presses in a wrong place is not told whether the card exists elsewhere.
+    Whoever presses in a wrong place is not told whether the card exists elsewhere, and whoever
+    may only review there is told of no other card.
     """
     if not press.nonce.isascii() or not 0 < len(press.nonce) <= NONCE_CHARS_MAX:
         return None
@@ -105,6 +108,8 @@ def _find_card(tx: Tx, press: ButtonPress) -> tuple[StoredCard, str, str] | None
     if found is None or found[0].kind not in KINDS:
         return None
     card, choice = found
+    if admitted.only_reviews and card.kind != review_cards.KIND:
+        return None
     sent = cards.read_sent(tx, card, sentences.POSSIBLY_DOUBLED)
     is_known = press.message_id in sent.message_ids
     if sessions.find_session(tx, press.thread) != card.session_id and not (

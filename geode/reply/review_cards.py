@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -109,13 +110,20 @@ def show_content(review: Review) -> str:
     whole = write_content(review)
     if len(whole) <= SHOWN_CHARS_MAX:
         return whole
-    answer = fence(review.pending_text[:SHOWN_CHARS_MAX])
-    left = max(0, len(review.pending_text) - SHOWN_CHARS_MAX)
+    chars = _count_fitting(review.pending_text)
+    answer = fence(review.pending_text[:chars])
+    left = len(review.pending_text) - chars
     cut = f" {left:,} characters of it are left out." if left else ""
     return (
         f"**The answer**\n\n{answer}\n\nIt is too long to be shown here with its evidence.{cut} "
         f"The whole: `geode reviews show {review.id}`."
     )
+
+
+def _count_fitting(text: str) -> int:
+    """How many characters fit as they are written out: an unseen one takes several."""
+    sizes = range(min(len(text), SHOWN_CHARS_MAX) + 1)
+    return bisect_right(sizes, SHOWN_CHARS_MAX, key=lambda count: len(fence(text[:count]))) - 1
 
 
 def show_misses(review: Review) -> str:

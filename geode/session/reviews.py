@@ -67,6 +67,8 @@ class Reviews:
         if binding is None or place is None or claim.mode not in UNATTENDED:
             return save
         thread = Thread(binding.channel, place.workspace, place.channel, place.thread)
+        if _is_read_by_askers(binding, claim.thread, thread):
+            return save  # shown on demand only
         fresh_id = SessionId("s" + secrets.token_hex(8))
         file = await self._spool(describe_review(save), thread.platform)
         key = key_of_place(bindings, thread)
@@ -85,6 +87,13 @@ class Reviews:
             log.warning("review_not_spooled", reason=os.strerror(error.errno or 0))
             return None
         return OutboundFile(FILE_NAME, MEDIA_TYPE, len(content), sha256)
+
+
+def _is_read_by_askers(binding: Binding, asked: Thread, shown: Thread) -> bool:
+    """Whether people of the binding read there: a category holds channels, a channel threads."""
+    here = (asked.platform, asked.workspace, asked.channel)
+    is_same = here == (shown.platform, shown.workspace, shown.channel)
+    return is_same and (not binding.place.thread or shown.thread in ("", asked.thread))
 
 
 def write_review(tx: Tx, save: ReviewSave, now_us: int) -> bool:

@@ -9,15 +9,18 @@ import pytest
 from fakes.contract_cases import on
 from fakes.contract_daemon import Serving, serving
 from fakes.contract_platform import ContractPlatform
+from fakes.gate_room import make_tool
 from fakes.review_room import AGAIN, REJECT, RELEASE, REVISE, SHOW
-from fakes.scripted_judge import BROKEN, FAILED, PASSED, ScriptedJudge
-from fakes.scripted_model import say
+from fakes.scripted_judge import BROKEN, FAILED, PASSED, PERSONAL, ScriptedJudge
+from fakes.scripted_model import call, say
 from sqlalchemy import select
 
 from geode.messages import Place
 from geode.reply import sentences
+from geode.store.database import Tx
 from geode.store.review_tables import reviews
-from geode.store.tables import outbox, outbox_parts, turns
+from geode.store.sessions import find_thread
+from geode.store.tables import cards, outbox, outbox_parts, turns
 
 DRAFT, BETTER = "the quiet draft", "the better answer"
 
@@ -39,6 +42,16 @@ async def find_card(serves: Serving, count: int = 1) -> str:
         found = await look()
         await asyncio.sleep(0.01)
     return found[0]
+
+
+async def find_desk(serves: Serving) -> Place:
+    """Where the one card stands."""
+
+    def look(tx: Tx) -> Place:
+        session_id = tx.execute(select(cards.c.session_id)).scalar_one()
+        return Place(find_thread(tx, session_id))
+
+    return await serves.daemon.store.read(look)
 
 
 def stands(serves: Serving, place: Place, words: str) -> bool:
@@ -135,4 +148,50 @@ async def test_rejection_is_told_to_the_asker_with_its_reason(
 
         await serves.wait_for(lambda: stands(serves, place, "did not release it"))
         assert stands(serves, place, words)
+        assert not stands(serves, place, DRAFT)
+
+
+@on("top")
+async def test_answer_is_shown_and_decided_where_reviewers_read(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    judge = ScriptedJudge([FAILED])
+    async with serving(platform, tmp_path, [say(DRAFT)], judge=judge, review_aside=True) as serves:
+        place, _ = await serves.begin("write it", "ben")
+        message_id = await find_card(serves)
+        desk = await find_desk(serves)
+        assert platform.labels(desk, message_id) == [RELEASE, REVISE, REJECT]
+        assert stands(serves, desk, DRAFT)
+        await serves.wait_for(lambda: stands(serves, place, "waits for an operator"))
+        assert not stands(serves, place, DRAFT)
+
+        await platform.press(desk, message_id, RELEASE, "ben")
+        await platform.press(desk, message_id, RELEASE, "ana")
+
+        await serves.wait_for(lambda: stands(serves, place, DRAFT))
+        await serves.wait_for(lambda: stands(serves, place, "The answer was released"))
+        await serves.wait_for(lambda: not platform.labels(desk, message_id))
+        (by,) = await serves.column(reviews.c.decided_by)
+        assert by == f"{platform.name}:{platform.bindings[0]['operators'][0]}"
+
+
+@on("buttons")
+async def test_answer_with_personal_data_is_shown_to_no_reviewer(
+    platform: ContractPlatform, tmp_path: Path
+) -> None:
+    tool = make_tool("nothing_known")
+    replies = [call(("nothing_known", {})), say(DRAFT)]
+    judge = ScriptedJudge([PERSONAL])
+    async with serving(platform, tmp_path, replies, (tool.tool,), judge=judge) as serves:
+        place, _ = await serves.begin("write it", "ben")
+        message_id = await find_card(serves)
+        if platform.name == "telegram":
+            serves.model.replies.append(say("hello"))
+            await platform.begin("hello", "direct", "ana")
+            await serves.wait_for(lambda: len(serves.model.steps) == 3)
+
+        await platform.press(place, message_id, SHOW, "ana")
+
+        await serves.wait_for(lambda: any("own data" in t for t in platform.whispers("ana")))
+        assert not any(DRAFT in text for text in platform.whispers("ana"))
         assert not stands(serves, place, DRAFT)

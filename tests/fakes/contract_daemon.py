@@ -122,10 +122,13 @@ async def serving(
     *,
     approve: bool = False,
     judge: Judge | None = None,
+    review_aside: bool = False,
 ) -> AsyncGenerator[Serving]:
     """A daemon that is connected to that platform; cancelled and closed at the end.
 
-    `approve`: the operators are approvers too. A folder that was served before is served again.
+    `approve`: the operators are approvers too. `review_aside`: answers of the first place are
+    reviewed in the second, which nothing serves then. A folder that was served before is
+    served again.
     """
     if not (folder / "geode.db").exists():
         lay_database(folder / "geode.db")
@@ -133,6 +136,8 @@ async def serving(
         {**each, "profile": "held", "approvers": each["operators"] if approve else []}
         for each in platform.bindings
     ]
+    if review_aside:
+        bindings[0]["review_where"] = bindings.pop(1)["where"]
     granted = {"held": {"tools": [tool.name for tool in tools], **(profile or {})}}
     settings = Settings.model_validate({"bindings": bindings, "profiles": granted})
     model = ScriptedModel(replies)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.card_room import HAPPENED, open_card_room, post_card, read_card
 from fakes.review_room import (
     AGAIN,
     OPERATOR,
@@ -19,11 +20,11 @@ from fakes.review_room import (
 )
 from fakes.scripted_judge import FAILED, PERSONAL
 from fakes.scripted_model import call, say
-from fakes.spine_room import THREAD
+from fakes.spine_room import BINDING, THREAD
 
 from geode.messages import Thread
 from geode.reply import sentences
-from geode.reply.review_cards import DAY_US, fence
+from geode.reply.review_cards import DAY_US, SHOWN_CHARS_MAX, fence
 from geode.session.reminders import Reminders
 from geode.settings import Binding
 from geode.store.tables import timeline
@@ -150,8 +151,18 @@ async def test_very_long_answer_says_where_the_whole_is(place: ReviewRoom) -> No
     told = await place.decide(SHOW)
 
     assert len(told.answer) < 8_000
-    assert "2,000 characters of it are left out" in told.answer
+    assert "2,008 characters of it are left out" in told.answer
     assert "`geode reviews show v" in told.answer
+
+
+@pytest.mark.parametrize("text", ["\u202e" * 6_900, "`" * 6_990])
+async def test_shown_answer_is_bounded_as_it_is_written_out(place: ReviewRoom, text: str) -> None:
+    await place.judge_answers([FAILED], say(text))
+
+    told = await place.decide(SHOW)
+
+    assert len(told.answer) < SHOWN_CHARS_MAX + 400
+    assert "characters of it are left out" in told.answer
 
 
 async def test_open_review_is_reminded_once_a_day_and_never_decided(place: ReviewRoom) -> None:
@@ -175,8 +186,40 @@ async def test_open_review_is_reminded_once_a_day_and_never_decided(place: Revie
     assert await place.review_states() == ["open"]
 
 
+async def test_answer_is_not_shown_where_its_askers_read(tmp_path: Path) -> None:
+    # The binding names the category above the channel in which its answers are reviewed.
+    async with open_review_room(tmp_path, where="T1/CATEGORY", review_where="T1/C1") as room:
+        room.worker.model.replies = [say("the draft")]
+        room.judge.add([FAILED])
+        await room.room.say("do it", sender="U2", category="CATEGORY")
+        await room.go_on()
+
+        (card,) = room.open_cards()
+        assert card.place.thread == THREAD
+        assert list(card.buttons) == [RELEASE, REVISE, REJECT, SHOW]
+        assert not any("the draft" in post.text for post in room.room.platform.posted)
+
+
+async def test_operator_of_the_reviews_decides_no_other_card_of_their_place(
+    tmp_path: Path,
+) -> None:
+    async with open_card_room(tmp_path) as room:
+        post = await post_card(room)
+        elsewhere = {**BINDING, "where": "T1/C7", "operators": ["U7"], "review_where": "T1/C1"}
+        bindings = tuple(Binding.model_validate(each) for each in (BINDING, elsewhere))
+        room.door.follow(room.settings.model_copy(update={"bindings": bindings}))
+
+        press = room.platform.press(post, HAPPENED, "U7")
+        told = await room.door.accept(press)
+        again = await room.door.accept(press)
+
+        assert (told.outcome, told.reason) == ("refused", "card.unknown")
+        assert again.reason == "card.unknown"
+        assert (await read_card(room))[0] == "open"
+
+
 async def test_place_of_reviews_is_one_channel() -> None:
-    for where in ("T1/dm", "no place", "@someone"):
+    for where in ("T1/dm", "no place", "@someone", "T1/C1", "T1/C1/1700000000.000100"):
         with pytest.raises(ValueError, match="review_where"):
             Binding.model_validate(
                 {

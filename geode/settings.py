@@ -278,8 +278,11 @@ class Binding(Section):
         if value == "":
             return ""
         where = parse_where(str(info.data.get("channel", "")), value)
-        if split_where(where).is_direct:
+        place = split_where(where)
+        if place.is_direct:
             raise ValueError("reviews need one place that reviewers read; name a channel")
+        if info.data.get("channel") == "web" and not place.thread:
+            raise ValueError("a room of the page shows conversations only; name one of them")
         return where
 
     @cached_property

@@ -78,13 +78,22 @@ class Story:
         self._screen.title("5. One that fails for good waits until an operator releases it")
         await self._say("ben", "what is 9 * 9? Fail the check.", WITHHELD)
         await self._await(lambda: self._find_card() is not None, "the card of the review")
-        card = self._find_card()
-        if card is None or any(WITHHELD in m["text"] for m in self._view.messages):
-            raise ControlError("The demo saw an answer that nobody had released.")
         await asyncio.sleep(self._pause_s)
+        await self._view.look()
+        card = self._find_card()
+        if card is None or any(WITHHELD in words for words in self._list_wordings()):
+            raise ControlError("The demo saw an answer that nobody had released.")
         self._screen.say("         -- ana, the operator, presses Release")
         await self._slack.press("ana", card["ts"], "Release")
         await self._await_answers()
+
+    def _list_wordings(self) -> list[str]:
+        """Every wording that any message of the thread has or had."""
+        return [
+            str(each["text"])
+            for message in self._view.messages
+            for each in (message, *message["edits"])
+        ]
 
     def _find_card(self) -> dict[str, Any] | None:
         cards = [m for m in self._view.messages if is_ours(m) and CARD in m["text"]]

@@ -37,8 +37,6 @@ _WHOLE = frozenset({StopCause.END, StopCause.TOOL_USE})
 def prepare_input(parts: LoopParts, start: TurnStart) -> TurnRun:
     """Phase 1: the conversation with valid pairs, the system prompt, the moments of the turn."""
     run = TurnRun.begin(parts, start, build_prompt(parts.sources))
-    if start.note:
-        run.add(write_note(start.note))
     obey_wish(run)
     return run
 

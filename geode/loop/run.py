@@ -89,9 +89,9 @@ class TurnRun:
 
     @classmethod
     def begin(cls, parts: LoopParts, start: TurnStart, system: SystemPrompt) -> TurnRun:
-        """A run over the stored history and what an earlier run left unsaved."""
+        """A run over the stored history."""
         now = parts.clock.monotonic()
-        state, history = start.state, start.history + start.unsaved
+        state, history = start.state, start.history
         if state.context_start > start.history_offset + len(history):
             # The pointer is that of another chapter: hiding this one would lose the request.
             state = replace(state, context_start=0, summary="", observed_tokens=0)
@@ -109,8 +109,8 @@ class TurnRun:
             time=plan_time(now, start.remaining_s, parts.limits.time_budget_s),
             state=state,
             began=now,
-            unsaved=list(start.unsaved),
-            entries=list(start.entries),
+            unsaved=[],
+            entries=[],
         )
 
     def add(self, message: Message) -> None:

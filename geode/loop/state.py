@@ -174,12 +174,6 @@ class TurnStart:
     """The chapter's first request; empty: the first message of `history` that a person wrote."""
     history_offset: int = 0
     """Messages of the chapter before `history[0]`; at most `state.context_start`."""
-    unsaved: tuple[Message, ...] = ()
-    """Messages of an earlier run of this turn that are not stored yet; they follow `history`."""
-    entries: tuple[TimelineEntry, ...] = ()
-    """Timeline entries of that run that are not stored yet."""
-    note: str = ""
-    """What the runtime tells the model before it goes on, such as a miss to repair."""
     open_batch: OpenBatch | None = None
     """Calls of the last message that are to be brought to their results first."""
 
@@ -234,8 +228,5 @@ def continue_turn(
         history=(*start.history, *end.saved, *end.unsaved, write_note(note)),
         state=replace(end.state, attempts=end.state.attempts + 1),
         remaining_s=remaining_s,
-        unsaved=(),
-        entries=(),
-        note="",
         open_batch=None,
     )

@@ -112,8 +112,9 @@ class Completion:
             case reviews.REVISING:
                 return await self._revise(claim, restored, REVISION + defuse(review.words))
             case reviews.REJUDGING:
-                attempt = self._begin(claim, restored, replace(state, granted_us=state.spent_us))
-                return replace(attempt, proposed=_propose(restored, review))
+                state = replace(state, granted_us=state.spent_us)
+                proposed = _propose(replace(restored, state=state), review)
+                return replace(self._begin(claim, restored, state), proposed=proposed)
             case _:
                 return _reject(restored, review)
 

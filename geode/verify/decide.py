@@ -95,8 +95,8 @@ def _follow_judgement(
         return Decision(Action.ESCALATE, "verification_error", is_final=True)
     if has_failed_hook:
         return Decision(Action.ESCALATE, "hook_failed", is_final=True)
-    if judgement.outcome is not JudgeOutcome.FAILED:
-        return Decision(Action.ACCEPT, judgement.outcome.value)
+    if judgement.outcome is JudgeOutcome.PASSED:
+        return Decision(Action.ACCEPT, "passed")
     if not judgement.is_retry_worthwhile:
         return Decision(Action.ESCALATE, "failed")
     return _repair("failed_retryable", room)

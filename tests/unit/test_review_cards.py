@@ -231,6 +231,15 @@ async def test_place_of_reviews_is_one_channel() -> None:
             )
 
 
+def test_reviews_on_the_page_need_a_conversation_of_their_own() -> None:
+    room = {"channel": "web", "where": "local/room", "operators": ["ana"]}
+
+    with pytest.raises(ValueError, match="shows conversations only"):
+        Binding.model_validate({**room, "review_where": "local/desk"})
+    kept = Binding.model_validate({**room, "review_where": "local/desk/reviews"})
+    assert kept.review_where == "local/desk/reviews"
+
+
 @pytest.mark.parametrize("text", ["plain", "``` closes ```", "````", "`a`"])
 def test_fence_cannot_be_closed_by_its_text(text: str) -> None:
     bar, *inner, last = fence(text).split("\n")
